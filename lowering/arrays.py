@@ -1,0 +1,116 @@
+"""Arrays in and out: what counts as a device array, its abstract type, and copies that nobody else holds."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import get_opaque_trace_state
+
+from tracejit.dtypes import DType, as_dtype
+from tracejit.ir import TensorType
+
+#: The class of concrete arrays (it has no public name), for the one test of the hot path.
+ArrayType: type = type(jax.device_put(np.zeros((), np.float32)))
+_DTYPES: dict[Any, DType] = {}
+
+
+def dtype_of(numpy_dtype: Any) -> DType:
+    """Return tracejit's dtype for an array's."""
+    found = _DTYPES.get(numpy_dtype)
+    if found is None:
+        found = _DTYPES[numpy_dtype] = as_dtype(numpy_dtype)
+    return found
+
+
+def type_of(array: Any) -> TensorType:
+    """Return the abstract type of a JAX array or tracer."""
+    return TensorType(dtype_of(array.dtype), array.shape)
+
+
+def is_array(value: Any) -> bool:
+    """Say whether a value is a JAX array or tracer."""
+    return isinstance(value, jax.Array)
+
+
+def is_tracer(value: Any) -> bool:
+    """Say whether a value is a JAX tracer."""
+    return isinstance(value, jax.core.Tracer)
+
+
+def _clean_trace_state() -> Any:
+    """Return JAX's trace state outside of every transformation (a new thread has no other)."""
+    states: list[Any] = []
+    thread = threading.Thread(target=lambda: states.append(get_opaque_trace_state()))
+    thread.start()
+    thread.join()
+    return states[0]
+
+
+_CLEAN = _clean_trace_state()
+
+
+def under_transformation() -> bool:
+    """Say whether this code runs under a JAX transformation (`jax.jit`, `jax.grad`, `jax.vmap`, …)."""
+    return not (get_opaque_trace_state() == _CLEAN)  # noqa: SIM201  # the state has no `!=` of its own
+
+
+def x64_scope() -> Any:
+    """Return a context in which 64-bit dtypes exist; the user's setting is never changed."""
+    return jax.enable_x64(True)
+
+
+def from_numpy(array: np.ndarray) -> Any:
+    """Return a device array of host data that nobody else holds (it may be used without another copy)."""
+    if jax.config.jax_enable_x64 or array.dtype.itemsize < 8:
+        with jax.ensure_compile_time_eval():
+            return jax.device_put(array)
+    with jax.ensure_compile_time_eval(), x64_scope():
+        return jax.device_put(array)
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Return an array's values for reading; the result may be a read-only view."""
+    return np.asarray(array)
+
+
+def copy(array: Any) -> Any:
+    """Return a device array with the same values in a buffer of its own."""
+    if is_tracer(array):
+        return array
+    with jax.ensure_compile_time_eval(), x64_scope():
+        return jnp.array(array, copy=True)
+
+
+def host_copy(array: Any) -> tuple[np.ndarray, Any]:
+    """Return the values in host memory, with the sharding to restore them to."""
+    return np.array(array, copy=True), array.sharding
+
+
+def restore(saved: tuple[np.ndarray, Any]) -> Any:
+    """Return a device array of what `host_copy` kept."""
+    values, sharding = saved
+    with x64_scope():
+        return jax.device_put(np.array(values, copy=True), sharding)
+
+
+def is_deleted(array: Any) -> bool:
+    """Say whether the array's buffer was given away."""
+    return not is_tracer(array) and array.is_deleted()
+
+
+def has_failed(array: Any) -> bool:
+    """Say whether the computation of an array failed."""
+    try:
+        array.block_until_ready()
+    except Exception:
+        return True
+    return False
+
+
+def wait(arrays: Any) -> None:
+    """Wait until arrays are computed."""
+    jax.block_until_ready(arrays)

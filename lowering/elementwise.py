@@ -1,0 +1,57 @@
+"""Lowerings of element-wise functions of one operand, and of Cast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from lowering.broadcasting import like
+from lowering.emit import literal_array
+from lowering.registry import lower
+from tracejit.dtypes import DType
+
+lower("exp")(lax.exp)
+lower("log")(lax.log)
+lower("tanh")(lax.tanh)
+lower("sigmoid")(lax.logistic)
+lower("neg")(lax.neg)
+lower("invert")(lax.bitwise_not)
+
+
+@lower("sqrt")
+def sqrt(x: Any) -> Any:
+    """Take the root; of integers in float32."""
+    return lax.sqrt(x if jnp.issubdtype(x.dtype, jnp.inexact) else lax.convert_element_type(x, jnp.float32))
+
+
+@lower("abs")
+def abs_(x: Any) -> Any:
+    """Take the absolute value; bool and unsigned integers are their own."""
+    return x if x.dtype == bool or jnp.issubdtype(x.dtype, jnp.unsignedinteger) else lax.abs(x)
+
+
+@lower("relu")
+def relu(x: Any) -> Any:
+    """Return the positive part; the gradient at 0 is 0."""
+    return jax.nn.relu(x) if jnp.issubdtype(x.dtype, jnp.floating) else lax.max(x, like(x, 0))
+
+
+_PYTHON_KINDS = {"bool": ("bool", "bool"), "int": ("int32", "int64"), "float": ("float32", "float64")}
+_PYTHON_KINDS["complex"] = ("complex64", "complex128")
+
+
+@lower("cast")
+def cast(x: Any, dtype: DType | str) -> Any:
+    """Convert the values. A kind instead of a dtype makes a Python scalar of another kind, which has no fixed width."""
+    if isinstance(dtype, str):
+        return lax.convert_element_type(x, _PYTHON_KINDS[dtype][bool(jax.config.jax_enable_x64)])
+    if x.__class__ in (bool, int, float, complex):
+        return jnp.asarray(literal_array(x, dtype))
+    if jnp.issubdtype(x.dtype, jnp.complexfloating) and dtype.kind != "complex":
+        if dtype.kind == "bool":
+            return lax.ne(x, like(x, 0))
+        x = lax.real(x)
+    return lax.convert_element_type(x, dtype.numpy)

@@ -1,0 +1,96 @@
+"""The emitter: walks a promoted Graph and calls the lowering rule of each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from lowering.registry import REGION_RULES, RULES
+from tracejit.dtypes import DType
+from tracejit.errors import X64Error
+from tracejit.ir import Graph, Literal, Operation, TensorType, Value
+
+
+def emit(graph: Graph, inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Compute a Graph on JAX arrays or tracers: (outputs, new state). The Graph must be promoted."""
+    env: dict[int, Any] = {id(value): array for value, array in zip(graph.inputs, inputs)}
+    env.update({id(value): array for value, array in zip(graph.state, state)})
+    for operation in graph.operations:
+        results = _results(operation, env)
+        for value, array in zip(operation.results, results):
+            env[id(value)] = array
+    return [_read(value, env) for value in graph.outputs], [_read(value, env) for value in graph.new_state]
+
+
+def _read(value: Value, env: dict[int, Any]) -> Any:
+    return value.value if isinstance(value, Literal) else env[id(value)]
+
+
+def _results(operation: Operation, env: dict[int, Any]) -> Sequence[Any]:
+    operands = [_read(value, env) for value in operation.operands]
+    attributes = operation.attributes
+    if "rule" in attributes:
+        attributes = {name: value for name, value in attributes.items() if name != "rule"}
+    if operation.regions:
+        return REGION_RULES[operation.name](emit, operands, operation.regions, **attributes)
+    results = RULES[operation.name](*operands, **attributes)
+    return results if len(operation.results) > 1 else (results,)
+
+
+def check_x64(graph: Graph) -> None:
+    """Raise X64Error if the Graph has a 64-bit type while JAX's 64-bit mode is off.
+
+    At top level the mode is always on; it is off only under the user's own transformations.
+    """
+    if jax.config.jax_enable_x64:
+        return
+    for operation in graph.walk():
+        for value in (*operation.operands, *operation.results):
+            _check_value(value, operation)
+    for value in (*graph.inputs, *graph.state, *graph.outputs):
+        _check_value(value, None)
+
+
+_WIDE = {"int64", "uint64", "float64", "complex128"}
+
+
+def _check_value(value: Value, operation: Operation | None) -> None:
+    if isinstance(value.type, TensorType) and value.type.dtype.name in _WIDE:
+        where = operation.name if operation is not None else value.name or "an input"
+        raise X64Error(
+            f"{where} has the 64-bit type {value.type}, but this runs under a JAX transformation with 64 bits off",
+            location=operation.location if operation is not None else None,
+            types={"value": value.type},
+            rule="inside jax.jit, jax.grad or jax.vmap the user's jax_enable_x64 decides which dtypes exist",
+            fix='set jax.config.update("jax_enable_x64", True), or keep to 32-bit dtypes there',
+        )
+
+
+def literal_array(value: Any, dtype: DType) -> np.ndarray:
+    """Return a Python scalar as a 0-d array: integers wrap, floats out of range are infinite, as Cast does."""
+    target = dtype.numpy
+    if dtype.kind in ("int", "uint"):
+        return _integer_array(value, dtype)
+    if value.__class__ is int and dtype.kind != "bool":
+        try:
+            value = float(value)
+        except OverflowError:
+            value = float("inf") if value > 0 else float("-inf")
+    with np.errstate(all="ignore"):
+        if value.__class__ is complex and dtype.kind == "float":
+            value = value.real
+        return np.asarray(value).astype(target)
+
+
+def _integer_array(value: Any, dtype: DType) -> np.ndarray:
+    if value.__class__ is complex:
+        value = value.real
+    if value.__class__ is float:
+        low, high = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+        value = 0 if value != value else int(min(max(value, float(low)), float(high)))
+        value = min(max(value, int(low)), int(high))
+    unsigned = np.dtype(f"uint{dtype.bits}")
+    return np.asarray(int(value) % 2**dtype.bits, unsigned).view(dtype.numpy)

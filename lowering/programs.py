@@ -1,0 +1,188 @@
+"""Compiled programs: JAX callables whose bodies build and emit Graphs for the types they meet.
+
+No exception of a user's mistake leaves a body: one costs that signature JAX's C++ path for good. A body that cannot
+build its Graph returns `Failed`, and the caller raises.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax import tree_util
+
+from lowering.arrays import type_of, under_transformation, x64_scope
+from lowering.emit import check_x64, emit
+from tracejit.ir import Graph, ScalarType, Type
+
+_config = jax.config
+
+
+class Failed:
+    """What a program returns whose Graph could not be built; a pytree node without leaves."""
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def take_error(self) -> BaseException | None:
+        """Return the error that the body met, once: a later call of the same signature has none."""
+        return _errors.pop(self.number, None)
+
+
+_errors: dict[int, BaseException] = {}
+_numbers = itertools.count()
+
+tree_util.register_pytree_node(Failed, lambda f: ((), f.number), lambda number, _: Failed(number))
+
+
+def failed(error: BaseException) -> Failed:
+    """Keep an error for the caller of the program."""
+    number = next(_numbers)
+    _errors[number] = error
+    return Failed(number)
+
+
+class Program:
+    """A program without state.
+
+    `build(types)` makes its promoted Graph and says which tree the outputs form (None: a tuple, or the only one);
+    JAX's cache keeps one program per types.
+    """
+
+    __slots__ = ("call",)
+
+    def __init__(self, build: Callable[[Sequence[Type]], tuple[Graph, Any]], name: str, inline: bool = False):
+        def body(*arrays: Any) -> Any:
+            try:
+                graph, structure = build([type_of(array) for array in arrays])
+                check_x64(graph)
+            except BaseException as error:
+                return failed(error)
+            outputs, _ = emit(graph, arrays, ())
+            if structure is not None:
+                return tree_util.tree_unflatten(structure, outputs)
+            return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+        body.__name__ = body.__qualname__ = name
+        self.call = jax.jit(body, inline=inline)
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        if _config.jax_enable_x64 or under_transformation():
+            return self.call(*arrays)
+        with x64_scope():
+            return self.call(*arrays)
+
+
+class StatefulProgram:
+    """A program with state: `call(inputs, written, read)` gives (outputs, new values of what is written).
+
+    `build(input types, state types)` makes the promoted Graph; its state is the written ones, then the read ones.
+    The buffers of `written` are donated: gone after the call, unless `donate` is off.
+    """
+
+    __slots__ = ("_compiled", "_seen", "donates")
+
+    def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True):
+        def body(inputs: Any, written: Any, read: Any) -> Any:
+            state = [*written, *read]
+            graph = build([type_of(x) for x in inputs], [type_of(x) for x in state])
+            check_x64(graph)
+            outputs, new = emit(graph, inputs, state)
+            return outputs, new[: len(written)]
+
+        body.__name__ = body.__qualname__ = name
+        self.donates = donate
+        self._compiled = jax.jit(body, donate_argnums=(1,) if donate else ())
+        self._seen: set[Any] = set()
+
+    def call(self, inputs: Any, written: Any, read: Any) -> Any:
+        """Run the compiled program."""
+        if _config.jax_enable_x64 or under_transformation():
+            return self._compiled(inputs, written, read)
+        with x64_scope():
+            return self._compiled(inputs, written, read)
+
+    def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
+        """Say whether the program has run for arrays of these types."""
+        return bool(self._seen) and _signature(inputs, written) in self._seen
+
+    def mark_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> None:
+        """Note that the program has run for arrays of these types."""
+        self._seen.add(_signature(inputs, written))
+
+    def lower(self, inputs: Any, written: Any, read: Any) -> Any:
+        """Return JAX's Lowered for inputs and state of these types."""
+        with x64_scope():
+            return self._compiled.lower(*[[_spec(type_) for type_ in types] for types in (inputs, written, read)])
+
+
+class FixedProgram(StatefulProgram):
+    """A program with state for one signature, so that whether it has run is one bit."""
+
+    __slots__ = ("_ran",)
+
+    def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True):
+        super().__init__(build, name, donate)
+        self._ran = False
+
+    def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
+        """Say whether the program has run."""
+        return self._ran
+
+    def mark_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> None:
+        """Note that the program has run."""
+        self._ran = True
+
+
+class CompiledProgram:
+    """An executable for one signature, called as a StatefulProgram is."""
+
+    __slots__ = ("_compiled", "_ran", "donates")
+
+    def __init__(self, compiled: Any, donate: bool):
+        self._compiled, self.donates, self._ran = compiled, donate, False
+
+    def call(self, inputs: Any, written: Any, read: Any) -> Any:
+        """Run the executable."""
+        with x64_scope():
+            return self._compiled(inputs, written, read)
+
+    def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
+        """Say whether it has run."""
+        return self._ran
+
+    def mark_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> None:
+        """Note that it has run."""
+        self._ran = True
+
+
+def _spec(type_: Type) -> Any:
+    if isinstance(type_, ScalarType):
+        return jax.ShapeDtypeStruct((), PYTHON_WIDTHS[type_.kind], weak_type=True)
+    return jax.ShapeDtypeStruct(type_.shape, type_.dtype.numpy)
+
+
+PYTHON_WIDTHS = {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}
+
+
+def _signature(inputs: Sequence[Any], written: Sequence[Any]) -> Any:
+    arrays = [*inputs, *written]
+    return tuple([(x.shape, x.dtype) if hasattr(x, "shape") else x.__class__ for x in arrays])
+
+
+def abstract_results(name: str, types: Sequence[Type], attributes: Any) -> tuple[Type, ...]:
+    """Return the result types of an operator by evaluating its lowering rule abstractly."""
+    from lowering.registry import RULES
+
+    def run(*arrays: Any) -> Any:
+        return RULES[name](*arrays, **attributes)
+
+    with x64_scope():
+        specs = [jax.ShapeDtypeStruct(type_.shape, type_.dtype.numpy) for type_ in types]
+        results = jax.eval_shape(run, *specs)
+    results = results if isinstance(results, tuple | list) else (results,)
+    return tuple([type_of(result) for result in results])
+
+

@@ -1,0 +1,64 @@
+"""Pytrees: Tensors as nodes of JAX's trees, and trees of arguments and results taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import tree_util
+
+import os
+
+from tracejit.locations import hide_folder
+
+_tensor_type: Any = ()
+
+
+def bind(tensor_type: type, parameter_type: type, wrap: Callable[[Any], Any]) -> None:
+    """Make the Tensor class a pytree node with its array as leaf, and the Parameter one without leaves.
+
+    A Parameter's node holds its key, which holds the Parameter weakly: JAX's caches keep metadata alive.
+    """
+    global _tensor_type
+    _tensor_type = tensor_type
+    hide_folder(os.path.dirname(jax.__file__))
+    tree_util.register_pytree_node(tensor_type, lambda t: ((t._data,), None), lambda _, children: wrap(children[0]))
+    tree_util.register_pytree_node(parameter_type, lambda p: ((), p._key), lambda key, _: key.parameter())
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """Take a tree apart: leaves are arrays of Tensors and whatever else is no container; hashable structure."""
+    return tree_util.tree_flatten(tree)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, _tensor_type)
+
+
+def flatten_named(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """Take a tree apart with Tensors and Parameters as leaves, each with its path, as in `batch.0`."""
+    leaves, structure = tree_util.tree_flatten_with_path(tree, is_leaf=_is_tensor)
+    return [(".".join(map(_step, path)), leaf) for path, leaf in leaves], structure
+
+
+def _step(key: Any) -> str:
+    for name in ("key", "name", "idx"):
+        if hasattr(key, name):
+            return str(getattr(key, name))
+    return str(key)
+
+
+def unflatten(structure: Any, leaves: Any) -> Any:
+    """Put a tree together."""
+    return tree_util.tree_unflatten(structure, leaves)
+
+
+def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Apply a function to every leaf."""
+    return tree_util.tree_map(function, tree)
+
+
+def compile_time() -> Any:
+    """Return a context in which JAX computes at once, so that no outer tracer gets into what is traced."""
+    return jax.ensure_compile_time_eval()

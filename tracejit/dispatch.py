@@ -1,0 +1,428 @@
+"""Makes the functions, the classes and the Tensor methods of `tracejit.ops` from the Op records.
+
+A call goes one of two ways: inside a trace the operator is recorded, outside it is run at once through the same
+promotion and the same lowering (one compiled program per operator, policy, attributes and kinds of operands).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit import eager, indexing, ops
+from tracejit.ambient import AMBIENT, DEFAULT_POLICY, Ambient
+from tracejit.bridge import backend
+from tracejit.errors import (
+    AttributeTypeError,
+    DTypeError,
+    ParameterAliasError,
+    ParameterError,
+    TracejitError,
+    hide_internal_frames,
+)
+from tracejit.ir import Literal, Operation, Type, Value
+from tracejit.ops.record import REQUIRED, Attribute, Op, Operand
+from tracejit.parameter import Parameter
+from tracejit.policies import Policy
+from tracejit.tensor import Tensor, new_data, wrap
+from tracejit.tracer import Builder, escaped
+
+PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def apply(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Run or record an operator; returns a Tensor, a tuple of them, or the Parameters that it wrote."""
+    ambient = AMBIENT.get()
+    policy = DEFAULT_POLICY if ambient is None or ambient.policy is None else ambient.policy
+    if op.dialect_matters:
+        attributes = {**attributes, "dialect": policy.dialect}
+    operands = [accept(op, i, operand, policy) for i, operand in enumerate(operands)]
+    if op.writes:
+        check_written(op, operands)
+    if ambient is not None and ambient.builder is not None:
+        return _record(op, operands, attributes, policy, ambient)
+    return eager.run(op, operands, attributes, policy, ambient)
+
+
+def accept(op: Op, position: int, operand: Any, policy: Policy) -> Any:
+    """Return an operand as a Tensor, a Parameter or exactly a bool, int, float or complex; refuse all else."""
+    kind = operand.__class__
+    if kind is Tensor or kind is Parameter or kind in PYTHON_SCALARS:
+        return operand
+    if isinstance(operand, np.generic):
+        return from_numpy_scalar(operand, policy)
+    if isinstance(operand, np.ndarray) or (not isinstance(operand, Tensor) and backend.is_array(operand)):
+        return wrap(new_data(operand, None))
+    if isinstance(operand, bool | int | float | complex):  # a subclass: IntEnum, for one
+        return next(t for t in PYTHON_SCALARS if isinstance(operand, t))(operand)
+    if isinstance(operand, Tensor):
+        return operand
+    name = _operand_name(op, position)
+    raise DTypeError(
+        f"{op.name}: {name} must be a tensor or a number, not {_describe(operand)}",
+        fix="make it a tensor first, as in tracejit.Tensor(data)",
+    )
+
+
+def from_numpy_scalar(scalar: np.generic, policy: Policy) -> Any:
+    """Return what a NumPy scalar counts as under a policy: a Python scalar of its kind, or a 0-d tensor."""
+    if policy.numpy_scalars == "python" and scalar.dtype.kind in "biufc":
+        return scalar.item()
+    return wrap(new_data(scalar, None))
+
+
+def _operand_name(op: Op, position: int) -> str:
+    operands = op.operands
+    return operands[min(position, len(operands) - 1)].name if operands else f"operand {position}"
+
+
+def _describe(operand: Any) -> str:
+    text = repr(operand)
+    return f"{text if len(text) < 40 else text[:37] + '...'} ({type(operand).__name__})"
+
+
+def check_written(op: Op, operands: Sequence[Any]) -> None:
+    """Refuse a plain Tensor where the operator writes, and one Parameter written twice."""
+    seen: set[int] = set()
+    for position in op.writes:
+        target = operands[position]
+        if not isinstance(target, Parameter):
+            form = "tensor_" + op.name if op.name.startswith("scatter") else "an operator that returns a new tensor"
+            raise ParameterError(
+                f"{op.name} writes {op.operands[position].name}, which must be a Parameter, not {_describe(target)}",
+                rule="a Tensor is a value and never changes",
+                fix=f"make it a tracejit.Parameter, or use {form}",
+            )
+        if id(target) in seen:
+            raise ParameterAliasError(
+                f"{op.name} would write Parameter {target.name!r} twice",
+                fix="pass a Parameter of its own for each operand that is written",
+            )
+        seen.add(id(target))
+
+
+def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient) -> Any:
+    builder: Builder = ambient.builder
+    values = [as_value(builder, operand) for operand in operands]
+    operation = builder.record(op, values, attributes, policy)
+    if op.bounds is not None and ambient.check_indices is not False:
+        unknown = eager.check_known_bounds(op, operands, values, attributes)
+        if ambient.check_indices:
+            builder.check_indices(operation, unknown)
+    if op.writes:
+        return commit(builder, op, operands, operation)
+    results = operation.results
+    return wrap(results[0]) if len(results) == 1 else tuple([wrap(value) for value in results])
+
+
+def commit(builder: Builder, op: Op, operands: Sequence[Any], operation: Operation) -> Any:
+    """Make the results of a writing operator the Parameters' current values; returns the Parameters."""
+    written = [operands[position] for position in op.writes]
+    for parameter, value in zip(written, operation.results):
+        parameter._slot(builder).current = value
+    return written[0] if len(written) == 1 else tuple(written)
+
+
+def as_value(builder: Builder, operand: Any) -> Value:
+    """Return the Value that stands for an operand in the builder's trace."""
+    if operand.__class__ is Tensor:
+        data = operand._data
+        if data.__class__ is Value:
+            if data.scope is not builder.scope:
+                _check_scope(builder, data)
+            return data
+        return builder.capture(data, backend.type_of(data))
+    if isinstance(operand, Parameter):
+        return operand._slot(builder).current
+    return Literal(operand)
+
+
+def _check_scope(builder: Builder, value: Value) -> None:
+    if value.scope is None or not value.scope.alive:
+        raise escaped(value)
+    builder.check_scope(value)
+
+
+# Functions, classes and methods
+
+
+def _bind(op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Bind call arguments to names, with the operator's name in the messages."""
+    if len(args) > len(names):
+        raise AttributeTypeError(f"{op.name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
+    bound = dict(zip(names, args))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise AttributeTypeError(f"{op.name} has no argument {name!r}", fix=f"its arguments: {', '.join(names)}")
+        if name in bound:
+            raise AttributeTypeError(f"{op.name} got {name!r} twice")
+        bound[name] = value
+    return bound
+
+
+def split_call(op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
+    """Split a call into operands, in order, and checked attributes with their defaults."""
+    bound = _bind(op, names, args, kwargs)
+    operands: list[Any] = []
+    for spec in op.operands:
+        if spec.name not in bound:
+            raise AttributeTypeError(f"{op.name} misses its operand {spec.name!r}")
+        given = bound.pop(spec.name)
+        operands += _sequence(op, spec, given) if spec.variadic else [given]
+    return operands, check_attributes(op, bound)
+
+
+def _sequence(op: Op, spec: Operand, given: Any) -> list[Any]:
+    if isinstance(given, list | tuple) and given:
+        return list(given)
+    raise DTypeError(f"{op.name}: {spec.name} must be a list or tuple of tensors, not {_describe(given)}")
+
+
+def check_attributes(op: Op, given: dict[str, Any]) -> dict[str, Any]:
+    """Check the attributes given and add the defaults of the others, in the record's order."""
+    for name in given:
+        if not any(attribute.name == name for attribute in op.attributes):
+            op.check_attribute(name, given[name])
+    checked = {}
+    for attribute in op.attributes:
+        if attribute.name in given:
+            checked[attribute.name] = op.check_attribute(attribute.name, given[attribute.name])
+        else:
+            checked[attribute.name] = _default(op, attribute)
+    return checked
+
+
+def _default(op: Op, attribute: Attribute) -> Any:
+    ambient = AMBIENT.get()
+    policy = DEFAULT_POLICY if ambient is None or ambient.policy is None else ambient.policy
+    default = op.default(attribute, policy.dialect)
+    if default is REQUIRED:
+        raise AttributeTypeError(f"{op.class_name} misses its attribute {attribute.name!r}")
+    return default
+
+
+def call_names(op: Op) -> list[str]:
+    """Return the names of a function's arguments: those of the call, then the class's attributes."""
+    return [*op.call_order, *[a.name for a in op.attributes if a.name not in op.call_order]]
+
+
+def make_function(op: Op) -> Callable[..., Any]:
+    """Make the operator's function."""
+    names = call_names(op)
+    plain = not op.attributes and not any(spec.variadic for spec in op.operands)
+    count = len(op.operands)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            if plain and len(args) == count and not kwargs:
+                return apply(op, args, {})
+            operands, attributes = split_call(op, names, args, kwargs)
+            return apply(op, operands, attributes)
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__module__ = "tracejit.ops"
+    function.__doc__ = describe(op)
+    function.__signature__ = _signature(op, names)  # type: ignore[attr-defined]
+    return function
+
+
+def _signature(op: Op, names: Sequence[str]) -> inspect.Signature:
+    defaults = {a.name: op.default(a) for a in op.attributes if op.default(a) is not REQUIRED}
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters, optional = [], False
+    for name in names:
+        optional = optional or name in defaults
+        if optional and name not in defaults:  # a required argument behind an optional one is keyword-only
+            kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty)))
+    return inspect.Signature(parameters)
+
+
+def describe(op: Op) -> str:
+    """Word the docstring of an operator from its record."""
+    lines = [op.doc, ""]
+    groups: dict[str, list[str]] = {}
+    for spec in op.operands:
+        if spec.group is not None:
+            groups.setdefault(spec.group, []).append(spec.name)
+    together = [" and ".join(names) for names in groups.values() if len(names) > 1]
+    if together:
+        lines.append(f"Converted together: {'; '.join(together)}.")
+    if op.writes:
+        lines.append(f"Writes: {', '.join(op.operands[i].name for i in op.writes)} (Parameters).")
+    for attribute in op.attributes:
+        default = op.default(attribute)
+        lines.append(f"{attribute.name}: {'required' if default is REQUIRED else f'default {default!r}'}.")
+    if op.differs:
+        lines.append(f"Differs from MindSpore: {op.differs}")
+    return "\n".join(lines)
+
+
+class Primitive:
+    """An operator as MindSpore writes it: made with its attributes, called with its operands."""
+
+    op: Op
+    __slots__ = ("_attributes",)
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        try:
+            names = [a.name for a in self.op.attributes if a.name not in self.op.call_order]
+            given = _bind(self.op, names, args, kwargs)
+            self._attributes = {name: self.op.check_attribute(name, value) for name, value in given.items()}
+            for attribute in self.op.attributes:
+                if attribute.name in names and attribute.name not in given:
+                    _default(self.op, attribute)  # a missing one is an error here rather than at the call
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            operands, attributes = split_call(self.op, self.op.call_order, args, kwargs)
+            return apply(self.op, operands, {**attributes, **self._attributes})
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._attributes.items())
+        return f"{type(self).__name__}({given})"
+
+
+def make_class(op: Op, name: str) -> type[Primitive]:
+    """Make the operator's class under one of its names."""
+    members = {"op": op, "__doc__": describe(op), "__module__": "tracejit.ops", "__slots__": ()}
+    return type(name, (Primitive,), members)
+
+
+_REFLECTED = {
+    "__add__": "__radd__", "__sub__": "__rsub__", "__mul__": "__rmul__", "__truediv__": "__rtruediv__",
+    "__floordiv__": "__rfloordiv__", "__mod__": "__rmod__", "__pow__": "__rpow__", "__matmul__": "__rmatmul__",
+    "__and__": "__rand__", "__or__": "__ror__", "__xor__": "__rxor__",
+}  # fmt: skip
+_IN_PLACE = {name: name.replace("__", "__i", 1) for name in _REFLECTED}
+
+
+def _knows(operand: Any) -> bool:
+    """Say whether an operator is tracejit's to answer; a foreign object gets a chance with its own method."""
+    kind = operand.__class__
+    if kind is Tensor or kind in PYTHON_SCALARS or kind is Parameter or operand is None:
+        return True
+    known = str | bytes | list | tuple | dict | set | np.ndarray | np.generic | bool | int | float | complex | Tensor
+    return isinstance(operand, known) or backend.is_array(operand)
+
+
+def make_operator(op: Op, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
+    """Make the method of a binary operator symbol."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if not _knows(other):
+            return NotImplemented
+        try:
+            return apply(op, (other, self) if reflected else (self, other), _defaults(op))
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    return method
+
+
+def _defaults(op: Op) -> dict[str, Any]:
+    return check_attributes(op, {}) if op.attributes else {}
+
+
+def make_in_place(op: Op) -> Callable[[Parameter, Any], Any]:
+    """Make `p += x` for Parameters: writes the operator's result, which is never converted."""
+
+    def method(self: Parameter, other: Any) -> Any:
+        if not _knows(other):
+            return NotImplemented
+        try:
+            return apply(ops.RECORDS["assign"], (self, apply(op, (self, other), _defaults(op))), {})
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    return method
+
+
+def make_method(op: Op) -> Callable[..., Any]:
+    """Make a named method: the operator's function with the Tensor as first operand."""
+    function = make_function(op)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        for public, name in op.method_keywords.items():
+            if public in kwargs:
+                kwargs[name] = kwargs.pop(public)
+        try:
+            return function(self, *args, **kwargs)
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    method.__doc__ = function.__doc__
+    signature = inspect.signature(function)
+    first, *rest = signature.parameters.values()
+    method.__signature__ = signature.replace(parameters=[first.replace(name="self"), *rest])  # type: ignore[attr-defined]
+    return method
+
+
+def attach(op: Op, name: str) -> None:
+    """Put one method on the Tensor class, with its reflected form and, for Parameters, its in-place form."""
+    if not name.startswith("__"):
+        method = make_method(op)
+    elif len(op.operands) == 1:
+        method = make_unary(op)
+    else:
+        method = make_operator(op)
+    method.__name__ = name
+    setattr(Tensor, name, method)
+    if name in _REFLECTED:
+        setattr(Tensor, _REFLECTED[name], make_operator(op, reflected=True))
+        setattr(Parameter, _IN_PLACE[name], make_in_place(op))
+
+
+def make_unary(op: Op) -> Callable[[Tensor], Any]:
+    """Make the method of a unary operator symbol."""
+
+    def method(self: Tensor) -> Any:
+        try:
+            return apply(op, (self,), {})
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    return method
+
+
+def install() -> None:
+    """Fill `tracejit.ops` and the Tensor class from the records."""
+    names = list(ops.__all__)
+    for op in ops.RECORDS.values():
+        for method in op.methods:
+            attach(op, method)
+        if not op.hidden:
+            setattr(ops, op.name, make_function(op))
+            names.append(op.name)
+    for class_name, op in ops.CLASSES.items():
+        if not op.hidden:
+            setattr(ops, class_name, make_class(op, class_name))
+            names.append(class_name)
+    ops.__all__[:] = names
+    Tensor.__pos__ = lambda self: self.copy()  # type: ignore[attr-defined]
+    indexing.install(apply)
+
+
+def type_of(operand: Any) -> Type:
+    """Return the abstract type of an accepted operand."""
+    return operand._type if isinstance(operand, Tensor) else Literal(operand).type
+
+
+
+install()

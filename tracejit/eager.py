@@ -1,0 +1,219 @@
+"""Running one operator at once.
+
+Each operator has one compiled program per policy, attributes and kinds of operands. Its body builds the Graph of the
+one operation, promotes it and lowers it, for whatever dtypes and shapes it meets: JAX's C++ cache is the table of
+those, so that a call like an earlier one runs no promotion at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.ambient import Ambient
+from tracejit.bridge import backend
+from tracejit.commit import run_stateful
+from tracejit.errors import IndexBoundsError
+from tracejit.ir import Graph, Literal, Type, Value
+from tracejit.ops.record import Bound, Op
+from tracejit.parameter import STATE_LOCK, Parameter
+from tracejit.passes import promote
+from tracejit.passes.inference import check_literals, fits, infer
+from tracejit.policies import Policy
+from tracejit.tensor import Tensor, wrap
+from tracejit.tracer import Builder, escaped
+
+_programs: dict[Any, Any] = {}
+
+
+def run(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient | None) -> Any:
+    """Run an operator on accepted operands; returns a Tensor, a tuple of them, or the Parameters it wrote."""
+    if op.bounds is not None and (ambient is None or ambient.check_indices is not False):
+        _check_bounds(op, operands, attributes, policy)
+    if op.writes:
+        return _run_writing(op, operands, attributes, policy)
+    raw = []
+    for operand in operands:
+        if operand.__class__ is not Tensor:
+            return _run_mixed(op, operands, attributes, policy)
+        raw.append(operand._data)
+    key = (op.name, policy.name, repr(attributes)) if attributes else (op.name, policy.name)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = backend.Program(
+            _Build(op, [None] * len(raw), attributes, policy).alone, op.name, inline=True
+        )
+    return _results(program, raw, op, operands, attributes, policy)
+
+
+def _results(program: Any, raw: list[Any], op: Op, operands: Any, attributes: dict[str, Any], policy: Policy) -> Any:
+    for data in raw:
+        if data.__class__ is Value:
+            raise escaped(data)
+    results = program(raw)
+    if results.__class__ is tuple:
+        return tuple([wrap(array) for array in results])
+    if results.__class__ is backend.Failed:
+        _check_call(op, operands, attributes, policy)  # raises what the body could not: JAX must not see exceptions
+        raise results.take_error() or AssertionError(f"{op.name} cannot be built")
+    return wrap(results)
+
+
+def _check_call(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> list[Value]:
+    """Raise the error that a call deserves; returns the operands as Values."""
+    values = [as_abstract(operand) for operand in operands]
+    check_literals(op, values, infer(op, values, attributes, policy), policy)
+    return values
+
+
+def as_abstract(operand: Any) -> Value:
+    """Return a Value of an operand's type and name, or the Literal of a Python scalar."""
+    if not isinstance(operand, Tensor):
+        return Literal(operand)
+    if operand._data.__class__ is Value:
+        raise escaped(operand._data)
+    return Value(operand._type, name=getattr(operand, "name", None))
+
+
+class _Build:
+    """Builds the promoted Graph of one operation from the types of its operands.
+
+    `fixed` holds, per operand, None for one that comes as an input, a Literal for a scalar whose value is part of
+    the program, the type of a scalar that comes as an input, or the number of a written Parameter.
+    """
+
+    __slots__ = ("attributes", "fixed", "op", "policy")
+
+    def __init__(self, op: Op, fixed: Sequence[Any], attributes: dict[str, Any], policy: Policy):
+        self.op, self.fixed, self.attributes, self.policy = op, fixed, attributes, policy
+
+    def __call__(self, inputs: Sequence[Type], state: Sequence[Type] = ()) -> Graph:
+        builder = Builder(self.op.name)
+        slots = [builder.slot(object(), type_) for type_ in state]
+        given = iter(inputs)
+        operands = []
+        for fixed in self.fixed:
+            if fixed.__class__ is int:
+                operands.append(slots[fixed].initial)
+            elif isinstance(fixed, Literal):
+                operands.append(fixed)
+            else:
+                type_ = next(given)
+                operands.append(builder.argument(type_ if fixed is None else fixed))
+        operation = builder.record(self.op, operands, self.attributes, self.policy)
+        for slot, value in zip(slots, operation.results):
+            slot.current = value
+        return promote(builder.finish(() if slots else operation.results))
+
+
+    def alone(self, inputs: Sequence[Type]) -> tuple[Graph, None]:
+        """Build for a program without state, whose outputs form no tree."""
+        return self(inputs), None
+
+
+def _run_mixed(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> Any:
+    """Run on operands of which some are Python scalars or Parameters (which are only read)."""
+    values = _check_call(op, operands, attributes, policy)
+    fixed = _fixed(op, values, attributes, policy)
+    program = _program(op, fixed, attributes, policy)
+    with STATE_LOCK:
+        return _results(program, _inputs(operands, fixed), op, operands, attributes, policy)
+
+
+def _inputs(operands: Sequence[Any], fixed: Sequence[Any]) -> list[Any]:
+    chosen = [x for x, mark in zip(operands, fixed) if mark.__class__ is not int and not isinstance(mark, Literal)]
+    return [x._data if isinstance(x, Tensor) else x for x in chosen]
+
+
+def _fixed(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: Policy) -> list[Any]:
+    """Say for each operand how it reaches the program (see _Build)."""
+    inference = infer(op, values, attributes, policy)
+    bake = policy.needs_values or not op.operands or inference.results[0].__class__.__name__ == "ScalarType"
+    fixed: list[Any] = []
+    for value, conversion in zip(values, inference.conversions):
+        if not isinstance(value, Literal):
+            fixed.append(None)
+        elif bake or (conversion is not None and not fits(value.value, conversion.to)):
+            fixed.append(value)  # its value decides: out of the dtype's range, or a policy that looks at values
+        else:
+            fixed.append(value.type)
+    return fixed
+
+
+def _program(op: Op, fixed: list[Any], attributes: dict[str, Any], policy: Policy) -> Any:
+    marks = tuple([repr(mark) if isinstance(mark, Literal) else mark for mark in fixed])
+    key = (op.name, policy.name, repr(attributes) if attributes else None, marks)
+    program = _programs.get(key)
+    if program is None:
+        build = _Build(op, fixed, attributes, policy)
+        program = (
+            backend.StatefulProgram(build, op.name) if op.writes else backend.Program(build.alone, op.name, inline=True)
+        )
+        _programs[key] = program
+    return program
+
+
+def _run_writing(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> Any:
+    """Run an operator that writes Parameters; nothing is touched before the call is known to be right."""
+    values = _check_call(op, operands, attributes, policy)
+    written: list[Parameter] = [operands[position] for position in op.writes]
+    fixed = _fixed(op, values, attributes, policy)
+    for position, operand in enumerate(operands):
+        for number, parameter in enumerate(written):
+            if operand is parameter:
+                fixed[position] = number
+    program = _program(op, fixed, attributes, policy)
+    run_stateful(program, lambda: _inputs(operands, fixed), written, [])
+    return written[0] if len(written) == 1 else tuple(written)
+
+
+# Index bounds
+
+
+def _check_bounds(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> None:
+    assert op.bounds is not None
+    types = [value.type for value in _check_call(op, operands, attributes, policy)]
+    for bound in op.bounds(op, types, attributes):
+        indices = operands[bound.position]
+        if not backend.is_tracer(indices._data):
+            check_values(op, bound, indices._read("indices"))
+
+
+def check_known_bounds(op: Op, operands: Sequence[Any], values: Sequence[Value], attributes: dict[str, Any]) -> list:
+    """Check, while tracing, the indices whose values are known; returns the bounds of the others."""
+    assert op.bounds is not None
+    unknown = []
+    for bound in op.bounds(op, [value.type for value in values], attributes):
+        known = _known_values(operands[bound.position], values[bound.position])
+        if known is not None:
+            check_values(op, bound, known)
+        else:
+            unknown.append(bound)
+    return unknown
+
+
+def _known_values(operand: Any, value: Value) -> np.ndarray | None:
+    if value.producer is not None and value.producer.name == "constant":
+        return value.producer.attributes["value"]
+    data = getattr(operand, "_data", None)
+    if isinstance(operand, Parameter) or data is None or data.__class__ is Value or backend.is_tracer(data):
+        return None
+    return backend.to_numpy(data)
+
+
+def check_values(op: Op, bound: Bound, indices: np.ndarray) -> None:
+    """Raise IndexBoundsError if an index lies outside its axis."""
+    if not indices.size or not np.issubdtype(indices.dtype, np.integer):
+        return
+    columns = [indices[..., i] for i in range(len(bound.limits))] if bound.coordinates else [indices]
+    for column, limit in zip(columns, bound.limits):
+        least = -limit if bound.negative else 0
+        bad = column[(column < least) | (column >= limit)]
+        if bad.size:
+            raise IndexBoundsError(
+                f"{op.name}: index {int(bad.flat[0])} is out of bounds for an axis of length {limit}",
+                rule="indices never wrap around" if not bound.negative else "negative indices count from the end",
+                fix=f"use indices from {least} to {limit - 1}",
+            )

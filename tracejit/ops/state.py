@@ -1,0 +1,43 @@
+"""Operators that write a Parameter (OPS.md 2): the Assign family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tracejit.errors import ShapeError
+from tracejit.ops.record import Op, is_tensor_type, op
+from tracejit.ops.sets import ALL, NUMBERS
+
+
+def _equal_shapes(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    variable, value = types
+    scalar_fits = variable.shape == () if op.name == "assign" else variable.size == 1
+    if value.shape == variable.shape or (not is_tensor_type(value) and scalar_fits):
+        return [variable.shape]
+    raise ShapeError(
+        f"{op.name}: the value's shape {list(value.shape)} is not the Parameter's {list(variable.shape)}",
+        types=op.names_of(types),
+        rule="Assign operators do not broadcast; a Python scalar fits a Parameter of one element only"
+        if op.name != "assign"
+        else "Assign does not broadcast; a Python scalar fits a 0-d Parameter only",
+        fix="give the value the Parameter's shape, as in ops.full(parameter.shape, value, parameter.dtype)",
+    )
+
+
+def _assign(class_name: str, doc: str, accepts: Any, reference: Callable[..., Any]):
+    return op(
+        class_name,
+        "variable:W:T, value:T",
+        doc=doc,
+        accepts=accepts,
+        shape=_equal_shapes,
+        reference=reference,
+        samples=("f32[2,3] f32[2,3]", "f32[4] i8[4]", "i64[1] 2" if class_name != "Assign" else "f32[] 2.5"),
+        differs="Shapes must be equal in both dialects (r1.1 updates the leading elements only).",
+    )
+
+
+assign = _assign("Assign", "Write value into variable; returns variable.", ALL, lambda variable, value: value)
+assign_add = _assign("AssignAdd", "Add value to variable in place; returns variable.", NUMBERS, lambda p, v: p + v)
+assign_sub = _assign("AssignSub", "Subtract value from variable in place; returns variable.", NUMBERS, lambda p, v: p - v)

@@ -1,0 +1,158 @@
+"""The Parameter: a Tensor that operators may write."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from tracejit.ambient import AMBIENT
+from tracejit.bridge import backend, when_loaded
+from tracejit.dtypes import as_dtype
+from tracejit.errors import DTypeError, ParameterError, ShapeError
+from tracejit.ir import TensorType, Value
+from tracejit.tensor import Tensor, new_data, wrap
+from tracejit.tracer import Builder, Slot
+
+#: Held while Parameters are gathered, a program that writes them runs, and its results are committed; and around
+#: every read of a Parameter's buffer. User code never runs under it. Re-entrant, one for the process.
+STATE_LOCK = threading.RLock()
+
+
+class ParameterKey:
+    """The identity of a Parameter, without keeping it alive: what tables and JAX's caches may hold."""
+
+    __slots__ = ("__weakref__", "parameter")
+
+    def __init__(self, parameter: Parameter):
+        self.parameter: weakref.ref[Parameter] = weakref.ref(parameter)
+
+
+class Parameter(Tensor):
+    """A Tensor that operators may write, with a buffer of its own. Shape and dtype never change.
+
+    Args:
+        default_input: what a Tensor can be made of; always copied.
+        name: for messages, printed Graphs and saved files.
+        requires_grad: whether `trainable_params` lists it.
+
+    >>> import tracejit
+    >>> step = tracejit.Parameter(0, name="step")
+    >>> step += 1
+    >>> step
+    Parameter(1, dtype=int64, name='step')
+    """
+
+    __slots__ = ("_held_type", "_key", "name", "requires_grad")
+
+    def __init__(self, default_input: Any, name: str | None = None, requires_grad: bool = True, dtype: Any = None):
+        ambient = AMBIENT.get()
+        if ambient is not None and ambient.builder is not None:
+            raise ParameterError(
+                f"Parameter {name or ''} is made inside {ambient.builder.name}, which is being traced",
+                rule="a Parameter outlives the call; one made while tracing would be made once and then be lost",
+                fix="make it outside of the jitted function",
+            )
+        data = new_data(default_input, None if dtype is None else as_dtype(dtype))
+        if data.__class__ is Value or backend.is_tracer(data):
+            raise ParameterError("a Parameter cannot hold a traced value", fix="make it of an array")
+        self._data = backend.copy(data)
+        self._held_type = backend.type_of(self._data)
+        self._key = ParameterKey(self)
+        self.name = name
+        self.requires_grad = requires_grad
+
+    @property
+    def _type(self) -> TensorType:
+        return self._held_type
+
+    def _slot(self, builder: Builder) -> Slot:
+        return builder.slot(self._key, self._held_type, self.name)
+
+    def snapshot(self) -> Any:
+        """Return a copy of the buffer that later updates leave alone; inside a trace, the value at this point."""
+        ambient = AMBIENT.get()
+        if ambient is not None and ambient.builder is not None:
+            return self._slot(ambient.builder).current
+        with STATE_LOCK:
+            return backend.copy(self._data)
+
+    def value(self) -> Any:
+        """Return the value at this moment as a JAX array: a copy, which updates never reach."""
+        return wrap(self.snapshot()).value()
+
+    def copy(self) -> Tensor:
+        """Return the value at this moment as a Tensor."""
+        return wrap(self.snapshot())
+
+    def _concrete(self, what: str) -> Any:
+        ambient = AMBIENT.get()
+        if ambient is not None and ambient.builder is not None and what not in ("repr",):
+            wrap(self.snapshot())._not_while_tracing(what)
+        return self._data
+
+    def _read(self, what: str) -> Any:
+        ambient = AMBIENT.get()
+        if ambient is not None and ambient.builder is not None:
+            wrap(self.snapshot())._not_while_tracing(what)
+        with STATE_LOCK:
+            return backend.to_numpy(backend.copy(self._data))
+
+    def asnumpy(self) -> Any:
+        """Return the value at this moment as a NumPy array of its own."""
+        return self._read("asnumpy()").copy()
+
+    def block_until_ready(self) -> Parameter:
+        """Wait until the last update has been computed; returns the Parameter."""
+        with STATE_LOCK:
+            self._concrete("block_until_ready()").block_until_ready()
+        return self
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.value().__dlpack__(**options)
+
+    def set_data(self, data: Any) -> Parameter:
+        """Replace the value. It is never converted: another dtype is a TypeError, another shape a ValueError."""
+        new = new_data(data, None)
+        if new.__class__ is Value:
+            raise ParameterError("set_data takes a value, not a traced one", fix="write it with ops.assign")
+        type_ = backend.type_of(new)
+        if type_.dtype is not self.dtype:
+            raise DTypeError(
+                f"set_data: Parameter {self.name!r} holds {self.dtype.name} and was given {type_.dtype.name}",
+                types={"parameter": self._type, "data": type_},
+                fix=f"convert it, as in ops.cast(data, tracejit.{self.dtype.name})",
+            )
+        if type_.shape != self.shape:
+            raise ShapeError(
+                f"set_data: Parameter {self.name!r} has the shape {list(self.shape)}",
+                types={"parameter": self._type, "data": type_},
+            )
+        self._replace(backend.copy(new))
+        return self
+
+    def _replace(self, array: Any) -> None:
+        with STATE_LOCK:
+            self._data = array
+
+    def clone(self) -> Parameter:
+        """Return a Parameter of its own with the same value, name and requires_grad."""
+        return Parameter(self.copy(), self.name, self.requires_grad)
+
+    def __repr__(self) -> str:
+        ambient = AMBIENT.get()
+        if ambient is not None and ambient.builder is not None:
+            return f"Parameter<{self._type}, name={self.name!r}>"
+        body = repr(self.copy())[len("Tensor(") : -1]
+        return f"Parameter({body}, name={self.name!r})"
+
+    def __reduce__(self) -> Any:
+        return Parameter, (self.asnumpy(), self.name, self.requires_grad)
+
+    def __deepcopy__(self, memo: Any) -> Parameter:
+        return self.clone()
+
+
+@when_loaded
+def _bind(lowering: Any) -> None:
+    lowering.bind(Tensor, Parameter, wrap)

@@ -1,0 +1,159 @@
+"""The promote pass: every implicit conversion becomes a `cast` operation with its rule and the user's line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracejit import policies
+from tracejit.dtypes import DType, integer_range
+from tracejit.errors import ImplicitCastError, compose
+from tracejit.ir import Graph, Literal, Operation, ScalarType, TensorType, Type, Value
+from tracejit.ops.record import RECORDS, Op
+from tracejit.passes.inference import Conversion, fits, infer
+
+
+def promote(graph: Graph) -> Graph:
+    """Return the Graph with all conversions written out; afterwards each dtype group is of one dtype.
+
+    Raises ImplicitCastError for the conversions that the `strict` policy does not allow, all in one report.
+    """
+    violations: list[str] = []
+    result = _Promoter(violations).run(graph)
+    if violations:
+        raise ImplicitCastError(
+            f"{len(violations)} implicit conversion{'s' if len(violations) > 1 else ''} in {graph.name}\n"
+            + "\n".join(violations),
+            rule="strict: only a Python scalar of the tensor's kind or a lower one is converted implicitly",
+            fix="write each conversion, as in ops.cast(x, tracejit.float32)",
+        )
+    return result
+
+
+class _Promoter:
+    """One run over one Graph; `values` maps the old Graph's Values to the new one's."""
+
+    def __init__(self, violations: list[str]):
+        self.violations = violations
+        self.values: dict[int, Value] = {}
+        self.operations: list[Operation] = []
+
+    def run(self, graph: Graph) -> Graph:
+        inputs = [self._copy(value) for value in graph.inputs]
+        state = [self._copy(value) for value in graph.state]
+        for operation in graph.operations:
+            self._operation(operation)
+        outputs = [self._new(value) for value in graph.outputs]
+        new_state = [self._new(value) for value in graph.new_state]
+        return Graph(graph.name, inputs, state, self.operations, outputs, new_state, graph.location)
+
+    def _copy(self, value: Value) -> Value:
+        copy = Value(value.type, name=value.name)
+        self.values[id(value)] = copy
+        return copy
+
+    def _new(self, value: Value) -> Value:
+        return value if isinstance(value, Literal) else self.values[id(value)]
+
+    def _operation(self, operation: Operation) -> None:
+        regions = [_Promoter(self.violations).run(region) for region in operation.regions]
+        op = RECORDS.get(operation.name)
+        operands = [self._new(value) for value in operation.operands]
+        if op is not None and operands and not regions:
+            answer = self._convert(operation, op, operands)
+            if answer is not None:
+                self._finish(operation, answer)
+                return
+        types = [value.type for value in operation.results]
+        attributes = dict(operation.attributes)
+        self._finish(
+            operation,
+            Operation(
+                operation.name,
+                operands,
+                types,
+                attributes=attributes,
+                regions=regions,
+                location=operation.location,
+                policy=operation.policy,
+            ),
+        )
+
+    def _finish(self, old: Operation, new: Operation) -> None:
+        self.operations.append(new)
+        for before, after in zip(old.results, new.results):
+            after.name = before.name
+            self.values[id(before)] = after
+
+    def _convert(self, operation: Operation, op: Op, operands: list[Value]) -> Operation | None:
+        """Convert the operands in place; return an operation only if the answer is known without computing."""
+        policy = policies.get(operation.policy)
+        inference = infer(op, operands, operation.attributes, policy)
+        specs = op.spread(len(operands))
+        for position, conversion in enumerate(inference.conversions):
+            if conversion is None or not _differs(operands[position].type, conversion.to):
+                continue
+            operand = operands[position]
+            if op.comparison and isinstance(operand, Literal) and not _fits(operand, conversion) and _exact(policy):
+                return _known_comparison(operation, op, position, operand.value, conversion.to)
+            self._judge(operation, operand, specs[position].name, conversion, policy)
+            operands[position] = self._cast(operand, conversion, operation)
+        return None
+
+    def _cast(self, operand: Value, conversion: Conversion, operation: Operation) -> Value:
+        attributes: dict[str, Any] = {"dtype": conversion.to, "rule": conversion.rule.name}
+        result_type: Type
+        if isinstance(conversion.to, ScalarType):
+            attributes["dtype"], result_type = conversion.to.kind, conversion.to
+        else:
+            result_type = TensorType(conversion.to, operand.type.shape)
+        cast = Operation(
+            "cast",
+            [operand],
+            [result_type],
+            attributes=attributes,
+            location=operation.location,
+            policy=operation.policy,
+        )
+        self.operations.append(cast)
+        return cast.result
+
+    def _judge(self, operation: Operation, operand: Value, name: str, conversion: Conversion, policy: Any) -> None:
+        if not policy.reports_casts or isinstance(conversion.to, ScalarType):
+            return
+        type_ = operand.type
+        dtype = None if isinstance(type_, ScalarType) else type_.dtype
+        kind = type_.kind if isinstance(type_, ScalarType) else type_.dtype.kind
+        if not policy.is_silent(policies.Operand(dtype, kind), conversion.to):
+            what = f"- {operation.name}: {name} {type_} to {conversion.to.code} ({conversion.rule.text})"
+            self.violations.append(compose(what, location=operation.location))
+
+
+def _differs(type_: Type, to: DType | ScalarType) -> bool:
+    return type_ != to if isinstance(to, ScalarType) else isinstance(type_, ScalarType) or type_.dtype is not to
+
+
+def _fits(literal: Literal, conversion: Conversion) -> bool:
+    return isinstance(conversion.to, ScalarType) or fits(literal.value, conversion.to)
+
+
+def _exact(policy: Any) -> bool:
+    return policy.out_of_range == "error"
+
+
+def _known_comparison(operation: Operation, op: Op, position: int, value: int, dtype: Any) -> Operation:
+    """Answer a comparison with an int outside the tensor's dtype by its true value (DECISIONS)."""
+    above = value > integer_range(dtype)[1]
+    literal_is_greater = above if position == 1 else not above
+    truth = {"==": False, "!=": True, "<": literal_is_greater, "<=": literal_is_greater}
+    answer = truth[op.comparison] if op.comparison in truth else not literal_is_greater
+    type_ = operation.result.type
+    return Operation(
+        "constant",
+        [],
+        [type_],
+        attributes={"value": np.full(type_.shape, answer), "rule": "out-of-range-comparison"},
+        location=operation.location,
+        policy=operation.policy,
+    )

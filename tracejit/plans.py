@@ -1,0 +1,308 @@
+"""Plans: what a jitted function keeps of its traces, and how a call finds its compiled program.
+
+An *entry* belongs to everything that Python knows of a call before dispatch: the tree of the arguments, the kinds of
+its Python scalars, static values, policy and checks. What is left, dtypes and shapes, is looked up
+
+- by JAX's C++ cache, where the function neither touches Parameters nor captures arrays: one program serves all
+  signatures, and its body traces the user's function for a signature that it does not know (the *direct* way);
+- else in a table of programs, one per signature, each with the Parameters and captured arrays of its own Graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracejit.ambient import surroundings
+from tracejit.bridge import backend
+from tracejit.commit import run_stateful
+from tracejit.dispatch import as_value
+from tracejit.errors import DTypeError, IndexBoundsError, StateError
+from tracejit.ir import SCALAR_TYPES, Graph, Literal, Operation, ScalarType, TensorType, Type, Value
+from tracejit.locations import location_of
+from tracejit.ops.record import RECORDS, Bound
+from tracejit.parameter import Parameter, ParameterKey
+from tracejit.passes import promote, simplify
+from tracejit.policies import Policy
+from tracejit.tensor import Tensor, constant, host_array, wrap
+from tracejit.tracer import Builder, tracing
+
+
+class Options(NamedTuple):
+    """What `jit` was told that matters to a trace or a program."""
+
+    donate: bool
+    on_lossy: str
+
+
+class Recorded(NamedTuple):
+    """One trace of a function: its Graph as written, promoted and simplified, and what it touched."""
+
+    graph: Graph
+    promoted: Graph
+    simplified: Graph
+    structure: Any
+    #: Keys of the Parameters, in the order of the Graphs' state.
+    parameters: tuple[ParameterKey, ...]
+    captured: list[Any]
+    checks: list[tuple[Operation, Bound]]
+
+    @property
+    def pure(self) -> bool:
+        """Whether the program needs nothing but the call's arguments."""
+        return not (self.parameters or self.captured or self.checks)
+
+
+class Plan(NamedTuple):
+    """How one signature runs: its program, the Parameters it writes and reads, the arrays it captured."""
+
+    program: Any
+    written: tuple[ParameterKey, ...]
+    read: tuple[ParameterKey, ...]
+    captured: list[Any]
+    structure: Any
+    checks: list[tuple[Operation, Bound]]
+
+    def run(self, arrays: Sequence[Any]) -> Any:
+        """Run on the call's arrays, commit what was written, and return the outputs as the function's tree."""
+        written = _alive(self.written)
+        check = self._check if self.checks else None
+        inputs = [*arrays, *self.captured]
+        outputs = run_stateful(self.program, lambda: inputs, written, _alive(self.read), check)
+        if self.checks:
+            outputs = outputs[: -len(self.checks)]
+        return backend.unflatten(self.structure, [wrap(array) for array in outputs])
+
+    def _check(self, outputs: Any) -> None:
+        for (operation, bound), told in zip(self.checks, outputs[-len(self.checks) :]):
+            bad, index = backend.to_numpy(told).tolist()
+            if bad:
+                raise IndexBoundsError(
+                    f"{operation.name}: index {index} is out of bounds for an axis of length {bound.limits}",
+                    location=operation.location,
+                    rule="indices are checked here (check_indices=True); every Parameter is as it was",
+                )
+
+
+def _alive(keys: Sequence[ParameterKey]) -> list[Parameter]:
+    parameters = [key.parameter() for key in keys]
+    if None in [None if p is None else 0 for p in parameters]:
+        raise StateError("a Parameter that this program uses no longer exists")
+    return parameters  # type: ignore[return-value]
+
+
+def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
+    """Make the Plan of a trace: a program whose state is the written Parameters, then those that are only read."""
+    graph = recorded.simplified
+    written = graph.written
+    order = [*written, *[i for i in range(len(graph.state)) if i not in written]]
+    ordered = Graph(
+        graph.name,
+        graph.inputs,
+        [graph.state[i] for i in order],
+        graph.operations,
+        graph.outputs,
+        [graph.new_state[i] for i in order],
+        graph.location,
+    )
+    donate = options.donate and not recorded.checks
+    keys = [recorded.parameters[i] for i in order]
+    return Plan(
+        backend.FixedProgram(lambda inputs, state: ordered, name, donate),
+        tuple(keys[: len(written)]),
+        tuple(keys[len(written) :]),
+        recorded.captured,
+        recorded.structure,
+        recorded.checks,
+    )
+
+
+class Entry:
+    """All calls that look the same to Python: one arrangement of arguments under one policy."""
+
+    def __init__(self, owner: Any, arguments: Arguments, policy: Policy, checks: bool | None):
+        self.owner, self.arguments, self.policy, self.checks = owner, arguments, policy, checks
+        self.traces: dict[Any, Recorded] = {}
+        self.plans: dict[Any, Plan] = {}
+        self.program: Any = None
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """Run the function for these leaves, tracing it first where needed."""
+        if self.program is not None:
+            result = self.program(leaves)
+            return wrap_tree(result) if result.__class__ is not backend.Failed else self.recover(result, leaves)
+        signature = self.signature(leaves)
+        plan = self.plans.get(signature)
+        if plan is None:
+            plan = self._new_plan(signature)
+            if plan is None:
+                return self(leaves)
+        return plan.run(leaves)
+
+    def signature(self, leaves: Sequence[Any]) -> tuple[Type, ...]:
+        """Return the types of the leaves: those of arrays, and the kinds of Python scalars."""
+        return tuple(
+            [
+                backend.type_of(leaf) if kind is None else SCALAR_TYPES[kind]
+                for leaf, kind in zip(leaves, self.arguments.kinds)
+            ]
+        )
+
+    def _new_plan(self, signature: tuple[Type, ...]) -> Plan | None:
+        """Trace (or look up) a signature; None if the entry goes the direct way from now on."""
+        recorded = self.recorded(signature)
+        if recorded.pure and not self.plans and self.program is None:
+            self.program = self._direct_program()
+            return None
+        plan = make_plan(recorded, self.owner.name, self.owner.options)
+        if not any(backend.is_tracer(array) for array in recorded.captured):
+            self.plans[signature] = plan
+        return plan
+
+    def recorded(self, signature: tuple[Type, ...]) -> Recorded:
+        """Return the trace of a signature; the only place that makes one."""
+        known = self.traces.get(signature)
+        if known is None:
+            self.owner.before_trace(self, signature)
+            known = record(self.owner, self.arguments, signature, self.policy, self.checks)
+            if not any(backend.is_tracer(array) for array in known.captured):
+                self.traces[signature] = known
+            self.owner.after_trace(self, signature)
+        return known
+
+    def _direct_program(self) -> Any:
+        kinds = self.arguments.kinds
+
+        def build(types: Sequence[Type]) -> tuple[Graph, Any]:
+            signature = tuple([t if kind is None else SCALAR_TYPES[kind] for t, kind in zip(types, kinds)])
+            recorded = self.recorded(signature)
+            if not recorded.pure:
+                raise _NeedsPlan
+            return recorded.simplified, recorded.structure
+
+        return backend.Program(build, self.owner.name)
+
+    def recover(self, failure: Any, leaves: Sequence[Any]) -> Any:
+        """Answer a call whose program could not be built: raise the user's error, or build it now."""
+        error = failure.take_error()
+        if isinstance(error, _NeedsPlan):  # this signature has state or captures: look signatures up from now on
+            self.program = None
+            self.plans[None] = None  # type: ignore[assignment]  # so that the entry does not go direct again
+            return self(leaves)
+        if error is not None:
+            raise error
+        recorded = self.recorded(self.signature(leaves))  # raises again, or succeeds this time
+        if recorded.pure:
+            self.program = self._direct_program()
+        return self(leaves)
+
+
+class _NeedsPlan(Exception):
+    """A signature of a direct program turned out to need Parameters or captured arrays."""
+
+
+def wrap_tree(result: Any) -> Any:
+    """Wrap the arrays of a result in Tensors, whatever containers hold them."""
+    kind = result.__class__
+    if kind is tuple:
+        return tuple([wrap_tree(item) for item in result])
+    if kind is list:
+        return [wrap_tree(item) for item in result]
+    if kind is dict:
+        return {key: wrap_tree(item) for key, item in result.items()}
+    if kind is backend.ArrayType or backend.is_array(result):
+        return wrap(result)
+    return backend.map_leaves(wrap, result)
+
+
+# Tracing
+
+
+class Arguments(NamedTuple):
+    """The arrangement of a call's arguments: their tree with Tensors and Parameters as leaves.
+
+    `slots` says what stands at each leaf: the number of an input, a ParameterKey, or a Static value. `names` are the
+    inputs' names, and `kinds` their kinds (None for arrays). `statics` are the static arguments, by position or name.
+    """
+
+    structure: Any
+    slots: tuple[Any, ...]
+    names: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+    statics: tuple[tuple[Any, Any], ...]
+
+
+class Static(NamedTuple):
+    """A leaf whose value is part of the entry."""
+
+    value: Any
+
+
+def record(
+    owner: Any, arguments: Arguments, signature: Sequence[Type], policy: Policy, checks: bool | None
+) -> Recorded:
+    """Trace the owner's function for inputs of these types."""
+    function = owner.function
+    builder = Builder(owner.name, location_of(function))
+    values = [builder.argument(type_, name) for type_, name in zip(signature, arguments.names)]
+    args, kwargs = _arguments(arguments, values)
+    with tracing(builder), backend.compile_time():
+        with surroundings(builder=builder, policy=policy, check_indices=checks):
+            result = function(*args, **kwargs)
+            outputs, structure = _outputs(builder, result, policy)
+    outputs += [told for _, _, told in builder.checks]
+    graph = builder.finish(outputs)
+    promoted = promote(graph)
+    owner.judge_casts(promoted)
+    return Recorded(
+        graph,
+        promoted,
+        simplify(promoted),
+        structure,
+        tuple([slot.key for slot in builder.slots.values()]),
+        builder.captured,
+        [(operation, bound) for operation, bound, _ in builder.checks],
+    )
+
+
+def _arguments(arguments: Arguments, values: Sequence[Value]) -> tuple[list[Any], dict[str, Any]]:
+    def leaf(slot: Any) -> Any:
+        if isinstance(slot, Static):
+            return slot.value
+        return wrap(values[slot]) if slot.__class__ is int else slot.parameter()
+
+    args, kwargs = backend.unflatten(arguments.structure, [leaf(slot) for slot in arguments.slots])
+    args = list(args)
+    for where, value in arguments.statics:
+        if isinstance(where, int):
+            args.insert(where, value)
+        else:
+            kwargs[where] = value
+    return args, kwargs
+
+
+def _outputs(builder: Builder, result: Any, policy: Policy) -> tuple[list[Value], Any]:
+    leaves, structure = backend.flatten_named(result)
+    return [_output(builder, name, leaf, policy) for name, leaf in leaves], structure
+
+
+def _output(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
+    """Return the Value of one result: a scalar becomes a tensor of its default dtype, host data a constant."""
+    if isinstance(leaf, bool | int | float | complex | np.ndarray | np.generic):
+        return constant(builder, host_array(leaf, None))
+    if not isinstance(leaf, Tensor) and not backend.is_array(leaf):
+        raise DTypeError(
+            f"{builder.name} returned {leaf!r} ({type(leaf).__name__}){f' at {name}' if name else ''}",
+            rule="a jitted function returns Tensors and numbers, in any container",
+            fix="return it from Python code outside of the jitted function",
+        )
+    value = as_value(builder, leaf if isinstance(leaf, Tensor) else wrap(leaf))
+    if isinstance(value.type, ScalarType):
+        cast = builder.record(RECORDS["cast"], [value], {"dtype": value.type.dtype}, policy)
+        return cast.result
+    assert not isinstance(value, Literal) and isinstance(value.type, TensorType)
+    return value
+
+

@@ -1,0 +1,126 @@
+"""The stages of a jitted function, with JAX's names: `f.trace(*args).lower().compile()`, each of them printable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracejit.bridge import backend
+from tracejit.errors import DTypeError, TracejitError, hide_internal_frames
+from tracejit.ir import Graph, Type
+from tracejit.plans import Entry, Plan, Recorded, make_plan
+
+
+class Traced:
+    """A function traced for one signature.
+
+    `graph` is the Graph as written, `promoted` the one with every implicit conversion written out, `simplified` the
+    one that is lowered. Printing shows `promoted`.
+    """
+
+    def __init__(self, entry: Entry, signature: tuple[Type, ...], recorded: Recorded):
+        self._entry, self._signature, self._recorded = entry, signature, recorded
+
+    @property
+    def graph(self) -> Graph:
+        """The Graph as written."""
+        return self._recorded.graph
+
+    @property
+    def promoted(self) -> Graph:
+        """The Graph after the promote pass."""
+        return self._recorded.promoted
+
+    @property
+    def simplified(self) -> Graph:
+        """The Graph after the simplify pass: what is lowered."""
+        return self._recorded.simplified
+
+    def lower(self) -> Lowered:
+        """Lower to StableHLO."""
+        owner = self._entry.owner
+        plan = make_plan(self._recorded, owner.name, owner.options)
+        graph = self._recorded.simplified
+        captured = graph.inputs[len(self._signature) :]
+        inputs = [*self._signature, *[value.type for value in captured]]
+        written = [graph.state[i].type for i in graph.written]
+        read = [value.type for i, value in enumerate(graph.state) if i not in graph.written]
+        return Lowered(self, plan, plan.program.lower(inputs, written, read))
+
+    def __str__(self) -> str:
+        return str(self.promoted)
+
+    def _repr_html_(self) -> str:
+        return self.promoted._repr_html_()
+
+
+class Lowered:
+    """A function lowered for one signature: StableHLO, not yet compiled."""
+
+    def __init__(self, traced: Traced, plan: Plan, lowered: Any):
+        self._traced, self._plan, self._lowered = traced, plan, lowered
+
+    def as_stablehlo(self) -> str:
+        """Return the StableHLO module's text."""
+        return self._lowered.as_text()
+
+    def compile(self) -> Compiled:
+        """Compile for the default device."""
+        return Compiled(self._traced, self._plan, self._lowered.compile())
+
+    def cost_analysis(self) -> Any:
+        """Return XLA's estimate of the costs before compilation."""
+        return self._lowered.cost_analysis()
+
+    def __str__(self) -> str:
+        return self.as_stablehlo()
+
+
+class Compiled:
+    """A function compiled for one signature; calling it with other types is an error."""
+
+    def __init__(self, traced: Traced, plan: Plan, compiled: Any):
+        self._traced, self._compiled = traced, compiled
+        self._plan = plan._replace(program=backend.CompiledProgram(compiled, plan.program.donates))
+
+    def as_text(self) -> str:
+        """Return the optimised HLO."""
+        return self._compiled.as_text()
+
+    def cost_analysis(self) -> Any:
+        """Return XLA's costs of the compiled program: `flops`, `bytes accessed`, …"""
+        costs = self._compiled.cost_analysis()
+        return costs[0] if isinstance(costs, list) else costs
+
+    def memory_analysis(self) -> Any:
+        """Return XLA's account of the program's memory."""
+        return self._compiled.memory_analysis()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            traced = self._traced
+            entry, leaves, _ = traced._entry.owner._find(args, kwargs, None)
+            signature = entry.signature(leaves)
+            if entry is not traced._entry or signature != traced._signature:
+                raise _mismatch(traced, entry, signature)
+            return self._plan.run(leaves)
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+
+def _mismatch(traced: Traced, entry: Entry, signature: tuple[Type, ...]) -> DTypeError:
+    names = traced._entry.arguments.names
+    different = [
+        f"argument {name} was compiled for {want} and given {got}"
+        for name, want, got in zip(names, traced._signature, signature)
+        if want != got
+    ]
+    what = "; ".join(different) or "the arrangement of the arguments differs"
+    return DTypeError(
+        f"compiled {traced._entry.owner.name}: {what}",
+        rule="a compiled function takes exactly the types it was compiled for",
+        fix="call the jitted function, which compiles anew for new types",
+    )

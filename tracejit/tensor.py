@@ -1,0 +1,346 @@
+"""The Tensor: a handle to a device array, to a Value of a trace, or to a JAX tracer.
+
+Operators and methods come from the Op records; `tracejit.dispatch` puts them on the class.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tracejit import dtypes as dt
+from tracejit.ambient import AMBIENT
+from tracejit.bridge import backend
+from tracejit.dtypes import DType, as_dtype
+from tracejit.errors import DTypeError, ScalarOverflowError, TraceError
+from tracejit.ir import ScalarType, TensorType, Type, Value
+from tracejit.tracer import Builder, escaped
+
+
+class Tensor:
+    """An n-dimensional array of one dtype, with MindSpore's operators and dtype rules.
+
+    Args:
+        data: a Python scalar, (nested) lists, a NumPy array (copied), a JAX array (not copied), a Tensor, or a
+            Parameter (its value at this moment). Inside a jitted function host data becomes a constant of the Graph.
+        dtype: the dtype; converts as Cast does. By default a Python float is float32, an int int64, a bool bool, a
+            complex complex64, lists likewise, and arrays keep theirs (DECISIONS: `Tensor(data, dtype=None)`).
+
+    Raises:
+        DTypeError: data of objects, strings, dates, records, masks, or a refused dtype.
+        OverflowError: a Python int that does not fit an explicit dtype.
+
+    >>> import numpy as np, tracejit
+    >>> tracejit.Tensor(np.int8([1, 2])) + tracejit.Tensor(0.5)
+    Tensor([1.5, 2.5], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_data")
+    _data: Any
+
+    #: NumPy must not take operators over: an array on the left reaches the reflected method.
+    __array_ufunc__ = None
+
+    def __init__(self, data: Any, dtype: Any = None):
+        wanted = None if dtype is None else as_dtype(dtype)
+        self._data = new_data(data, wanted)
+
+    @property
+    def _type(self) -> Type:
+        data = self._data
+        return data.type if data.__class__ is Value else backend.type_of(data)
+
+    @property
+    def dtype(self) -> DType:
+        """The elements' dtype."""
+        return self._type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self._type.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return TensorType(self.dtype, self.shape).size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    def value(self) -> Any:
+        """Return the JAX array (no copy; arrays are immutable)."""
+        return self._concrete("value()")
+
+    def copy(self) -> Tensor:
+        """Return a Tensor of the same value."""
+        return wrap(self._data)
+
+    def asnumpy(self) -> np.ndarray:
+        """Return the value as a NumPy array of its own."""
+        return np.array(backend.to_numpy(self._concrete("asnumpy()")))
+
+    def block_until_ready(self) -> Tensor:
+        """Wait until the value has been computed; returns the Tensor."""
+        self._concrete("block_until_ready()").block_until_ready()
+        return self
+
+    def item(self, *position: int) -> Any:
+        """Return one element as a Python scalar."""
+        return self._read("item()").item(*position)
+
+    def tolist(self) -> Any:
+        """Return the values as (nested) lists of Python scalars."""
+        return self._read("tolist()").tolist()
+
+    @property
+    def sharding(self) -> Any:
+        """The JAX sharding of the array: on which devices it lies."""
+        return self._concrete("sharding").sharding
+
+    def _concrete(self, what: str) -> Any:
+        if self._data.__class__ is Value:
+            self._not_while_tracing(what)
+        return self._data
+
+    def _read(self, what: str) -> np.ndarray:
+        """Return the values for reading, without a copy where that is safe."""
+        return backend.to_numpy(self._concrete(what))
+
+    def _not_while_tracing(self, what: str) -> NoReturn:
+        value: Value = self._data
+        if value.scope is not None and not value.scope.alive:
+            raise escaped(value)
+        function = value.scope.function if value.scope is not None else "a function"
+        producer = value.producer
+        made = f"{producer.name} at {producer.location}" if producer is not None else f"argument {value.name}"
+        raise TraceError(
+            f"{what} needs a value, but {function} is being traced and this one is only known when it runs",
+            types={value.name or "value": value.type},
+            rule=f"the value comes from {made}; tracing sees dtypes and shapes, not values",
+            fix=_FIXES.get(what, f"move it out of {function}, or make the argument static (static_argnames)"),
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        values = self._read("np.asarray")
+        return np.array(values, dtype=dtype, copy=copy) if dtype is not None or copy is not None else values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._concrete("__dlpack__").__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._concrete("__dlpack_device__").__dlpack_device__()
+
+    def _one(self, what: str) -> Any:
+        values = self._read(what)
+        if values.size != 1:
+            raise dt_value_error(what, self._type)
+        return values.reshape(()).item()
+
+    def __bool__(self) -> bool:
+        return bool(self._one("bool"))
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __float__(self) -> float:
+        return float(self._one("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._one("complex"))
+
+    def __index__(self) -> int:
+        if not dt.is_integer(self.dtype):
+            raise DTypeError(f"a Tensor of {self.dtype.name} cannot be used as an index", types={"x": self._type})
+        return int(self._one("int"))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise DTypeError("len() of a 0-d Tensor", types={"x": self._type})
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        if self._data.__class__ is Value:
+            self._not_while_tracing("iter")
+        if not self.shape:
+            raise DTypeError("a 0-d Tensor cannot be iterated over", types={"x": self._type})
+        return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+
+    def __contains__(self, item: Any) -> bool:
+        if self._data.__class__ is Value:
+            self._not_while_tracing("in")
+        return bool((self == item).any())  # type: ignore[attr-defined]
+
+    # `==` is an operator, so a Tensor can only be told apart by identity.
+    __hash__ = object.__hash__
+
+    def __format__(self, spec: str) -> str:
+        if spec and self._data.__class__ is not Value:
+            return format(self._one("format"), spec)
+        return repr(self)
+
+    def __repr__(self) -> str:
+        data = self._data
+        name = type(self).__name__
+        if data.__class__ is Value or backend.is_tracer(data):
+            return f"{name}<{self._type}, traced>"
+        body = np.array2string(self._read("repr"), separator=", ", prefix=f"{name}(")
+        shape = f", shape={self.shape}" if 0 in self.shape else ""
+        return f"{name}({body}{shape}, dtype={self.dtype.name})"
+
+    def __reduce__(self) -> Any:
+        if self._data.__class__ is Value:
+            self._not_while_tracing("pickle")
+        return Tensor, (self.asnumpy(),)
+
+    def __copy__(self) -> Tensor:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        if self._data.__class__ is Value:
+            self._not_while_tracing("deepcopy")
+        return self.copy()
+
+    @property
+    def T(self) -> Tensor:
+        """The Tensor with its axes in reverse order."""
+        return self.transpose(tuple(range(self.ndim))[::-1])  # type: ignore[attr-defined]
+
+
+_FIXES = {
+    "bool": "choose by value with ops.select(condition, x, y); Python's `if` runs while tracing",
+    "iter": "loop over range(len(x)) and index, or write the loop with array operators",
+    "in": "compare and reduce: (x == item).any()",
+    "np.asarray": "use tracejit.ops on the Tensor; NumPy computes outside of the trace",
+}
+
+_new = Tensor.__new__
+
+
+def wrap(data: Any) -> Tensor:
+    """Return a Tensor that holds an array, a Value or a JAX tracer as it is."""
+    tensor = _new(Tensor)
+    tensor._data = data
+    return tensor
+
+
+def dt_value_error(what: str, type_: Type) -> DTypeError:
+    """Word the error for a Tensor of several elements where one is wanted."""
+    return DTypeError(
+        f"{what}() takes a Tensor of one element",
+        types={"x": type_},
+        fix="reduce it first, as in x.all() or x.any()",
+    )
+
+
+def new_data(data: Any, dtype: DType | None) -> Any:
+    """Return what a new Tensor of `data` holds: an array, or a Value where a trace is going on."""
+    if isinstance(data, Tensor):
+        data = data._data if type(data) is Tensor else data.snapshot()  # type: ignore[attr-defined]
+    if data.__class__ is Value or backend.is_array(data):
+        return data if dtype is None else convert(data, dtype)
+    array = host_array(data, dtype)
+    ambient = AMBIENT.get()
+    if ambient is not None and ambient.builder is not None:
+        return constant(ambient.builder, array)
+    return backend.from_numpy(array)
+
+
+def convert(data: Any, dtype: DType) -> Any:
+    """Cast what a Tensor holds."""
+    return wrap(data).astype(dtype)._data  # type: ignore[attr-defined]
+
+
+def constant(builder: Builder, array: np.ndarray) -> Value:
+    """Record host data as a constant of the Graph."""
+    from tracejit.ambient import current_policy
+    from tracejit.ops.record import RECORDS
+
+    return builder.record(RECORDS["constant"], [], {"value": array}, current_policy()).result
+
+
+def host_array(data: Any, dtype: DType | None) -> np.ndarray:
+    """Turn scalars, lists and NumPy arrays into a NumPy array of a supported dtype that nobody else holds."""
+    if data.__class__ in (bool, int, float, complex):
+        return _from_python(data, dtype)
+    if isinstance(data, np.ma.MaskedArray):
+        raise DTypeError("a masked array is not supported: the mask would be lost", fix="pass data.filled(value)")
+    if isinstance(data, np.ndarray | np.generic):
+        return _from_numpy(data, dtype)
+    if isinstance(data, list | tuple):
+        return _from_sequence(data, dtype)
+    if hasattr(data, "__array__") or hasattr(data, "__dlpack__"):
+        return _from_numpy(np.asarray(data), dtype)
+    raise DTypeError(
+        f"a Tensor cannot be made of {type(data).__name__}",
+        fix="pass numbers, lists of numbers, or an array",
+    )
+
+
+def _from_python(data: Any, dtype: DType | None) -> np.ndarray:
+    found = dtype or dt.DEFAULT_OF_KIND[data.__class__.__name__]
+    if data.__class__ is int and dt.is_integer(found):
+        low, high = dt.integer_range(found)
+        if not low <= data <= high:
+            raise ScalarOverflowError(
+                f"the Python int {data} does not fit {found.name} ({low} to {high})", fix="name a wider dtype"
+            )
+    return _clamped(np.asarray(data), found) if data.__class__ is float else np.asarray(data, found.numpy)
+
+
+def _from_sequence(data: Any, dtype: DType | None) -> np.ndarray:
+    items = [np.asarray(item) if isinstance(item, Tensor) else item for item in data]
+    try:
+        array = np.array(items)
+    except (ValueError, OverflowError) as error:
+        raise DTypeError(f"a Tensor cannot be made of this list: {error}") from None
+    if any(isinstance(item, np.ndarray | np.generic) for item in items) and array.dtype != object:
+        return _from_numpy(array, dtype)
+    if dtype is not None and dt.is_integer(dtype) and array.dtype.kind in "iuO" and array.size:
+        low, high = dt.integer_range(dtype)
+        if array.dtype == object and not all(isinstance(x, int) for x in array.ravel()):
+            raise DTypeError("a Tensor cannot be made of objects")
+        if int(min(array.ravel())) < low or int(max(array.ravel())) > high:
+            raise ScalarOverflowError(f"the list holds an int that does not fit {dtype.name} ({low} to {high})")
+        return array.astype(dtype.numpy)
+    kinds = {"b": dt.bool_, "i": dt.int64, "u": dt.uint64, "f": dt.float32, "c": dt.complex64}
+    found = dtype or (dt.float32 if array.size == 0 else kinds.get(array.dtype.kind))
+    if found is None:
+        raise DTypeError(f"a Tensor cannot be made of a list of {array.dtype}", fix="pass numbers")
+    return _clamped(array, found)
+
+
+def _from_numpy(data: Any, dtype: DType | None) -> np.ndarray:
+    source = as_dtype(data.dtype)
+    array = np.array(data, dtype=source.numpy)  # always a copy, in the machine's byte order
+    if source is dt.bool_:
+        array = array.view(np.uint8) != 0  # bytes other than 0 and 1 are true, too
+    return array if dtype is None or dtype is source else _clamped(array, dtype)
+
+
+def _clamped(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Convert as Cast does on the device: floats clamp to an integer's limits, NaN gives 0."""
+    with np.errstate(all="ignore"):
+        if dt.is_integer(dtype) and dt.is_inexact(as_dtype(array.dtype)):
+            array = array.real if np.iscomplexobj(array) else array
+            low, high = dt.integer_range(dtype)
+            wide = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+            inside = np.clip(np.trunc(wide), float(low), np.nextafter(float(high) + 1, 0))
+            result = inside.astype(dtype.numpy)
+            return np.where(wide >= high, np.array(high, dtype.numpy), result)
+        if np.iscomplexobj(array) and dtype.kind in ("float",):
+            array = array.real
+        return array.astype(dtype.numpy)
