@@ -405,7 +405,7 @@ def graphs(draw: st.DrawFn, depth: int = 2) -> Graph:
     return Graph(draw(TEXTS), inputs, state, operations, draw(st.lists(uses, max_size=3)), new_state, draw(LOCATIONS))
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(graphs())
 def test_a_graph_survives_printing_and_parsing(graph: Graph) -> None:
     check_round_trip(graph)
@@ -419,7 +419,7 @@ def test_an_attribute_survives_printing_and_parsing(attribute: Any) -> None:
     assert same_attribute(graph.operations[0].attributes["value"], attribute)
 
 
-@settings(derandomize=True, max_examples=50, deadline=None)
+@settings(derandomize=True, max_examples=30, deadline=None)
 @given(graphs())
 def test_mlir_reads_every_graph(graph: Graph) -> None:
     for operation in graph.walk():  # MLIR has no attribute without a name, and no zero in an operator's
@@ -428,7 +428,7 @@ def test_mlir_reads_every_graph(graph: Graph) -> None:
     mlir_module(graph)
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(graphs(), st.data())
 def test_damaged_text_parses_or_is_a_graph_syntax_error(graph: Graph, data: st.DataObject) -> None:
     text = print_graph(graph)
@@ -690,7 +690,7 @@ def test_html_is_escaped() -> None:
     assert quote(evil) in page.titles[0]
 
 
-@settings(derandomize=True, max_examples=50, deadline=None)
+@settings(derandomize=True, max_examples=30, deadline=None)
 @given(graphs())
 def test_html_shows_the_text_of_every_graph(graph: Graph) -> None:
     assert read_page(graph).text == print_graph(graph, elide=True)
@@ -762,7 +762,7 @@ def test_ten_thousand_operations_take_seconds_at_most() -> None:
     again = parse_graph(text)
     parsed = time.perf_counter()
     assert again == graph
-    assert (printed - start, parsed - printed) < (2, 10)
+    assert printed - start < 2
     assert parsed - printed < 10
 
 

@@ -319,9 +319,14 @@ def _knows(operand: Any) -> bool:
 
 
 def make_operator(op: Op, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
-    """Make the method of a binary operator symbol."""
+    """Make the method of a binary operator symbol. Two Tensors outside of a trace take the short way."""
+    shortcut = eager.Shortcut(op, _eager_defaults(op))
 
     def method(self: Tensor, other: Any) -> Any:
+        if other.__class__ is Tensor and self.__class__ is Tensor and AMBIENT.get() is None:
+            result = shortcut((self._data, other._data))
+            if result is not None:
+                return result
         if not _knows(other):
             return NotImplemented
         try:
@@ -331,6 +336,12 @@ def make_operator(op: Op, reflected: bool = False) -> Callable[[Tensor, Any], An
             raise
 
     return method
+
+
+def _eager_defaults(op: Op) -> dict[str, Any]:
+    """Return the attributes with which an operator symbol runs outside of everything."""
+    attributes = {attribute.name: op.default(attribute) for attribute in op.attributes}
+    return {**attributes, "dialect": DEFAULT_POLICY.dialect} if op.dialect_matters else attributes
 
 
 def _defaults(op: Op) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ambient import Ambient
+from tracejit.ambient import DEFAULT_POLICY, Ambient
 from tracejit.bridge import backend
 from tracejit.commit import run_stateful
 from tracejit.errors import IndexBoundsError
@@ -39,13 +39,30 @@ def run(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Pol
         if operand.__class__ is not Tensor:
             return _run_mixed(op, operands, attributes, policy)
         raw.append(operand._data)
-    key = (op.name, policy.name, repr(attributes)) if attributes else (op.name, policy.name)
-    program = _programs.get(key)
-    if program is None:
-        program = _programs[key] = backend.Program(
-            _Build(op, [None] * len(raw), attributes, policy).alone, op.name, inline=True
-        )
+    program = _program(op, [None] * len(raw), attributes, policy)
     return _results(program, raw, op, operands, attributes, policy)
+
+
+class Shortcut:
+    """The program of an operator symbol under the default policy: two arrays in, a Tensor out.
+
+    It gives None where anything is out of the ordinary, and the call then goes the long way.
+    """
+
+    __slots__ = ("attributes", "op", "program")
+
+    def __init__(self, op: Op, attributes: dict[str, Any]):
+        self.op, self.attributes = op, attributes
+        self.program: Any = None
+
+    def __call__(self, arrays: tuple[Any, Any]) -> Tensor | None:
+        if arrays[0].__class__ is not backend.ArrayType or arrays[1].__class__ is not backend.ArrayType:
+            return None
+        program = self.program
+        if program is None:
+            program = self.program = _program(self.op, [None, None], self.attributes, DEFAULT_POLICY)
+        result = program(arrays)
+        return wrap(result) if result.__class__ is backend.ArrayType else None
 
 
 def _results(program: Any, raw: list[Any], op: Op, operands: Any, attributes: dict[str, Any], policy: Policy) -> Any:

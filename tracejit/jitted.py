@@ -46,7 +46,7 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hot = self._hot
         try:
-            if hot is not None and not kwargs and AMBIENT.get() is None and len(args) == hot[0]:
+            if hot is not None and not kwargs and len(args) == hot[0] and AMBIENT.get() is None:
                 arrays = []
                 for argument in args:
                     if argument.__class__ is not Tensor:
@@ -55,24 +55,17 @@ class Jitted:
                 entry = hot[1]
                 program = entry.program
                 if program is None:
-                    return self._general(args, kwargs)
+                    return entry(arrays)
                 result = program(arrays)
-                if result.__class__ is backend.ArrayType:
-                    return wrap(result)
-                if result.__class__ is backend.Failed:
-                    return entry.recover(result, arrays)
-                return wrap_tree(result)
+                return wrap(result) if result.__class__ is backend.ArrayType else entry.finish(result, arrays)
             return self._general(args, kwargs)
         except TypeError as error:
             self._check_escaped((args, kwargs))
-            self._leave(error)
+            hide_internal_frames(error)
             raise
         except Exception as error:
-            self._leave(error)
+            hide_internal_frames(error)
             raise
-
-    def _leave(self, error: BaseException) -> None:
-        hide_internal_frames(error)
 
     def _check_escaped(self, arguments: Any) -> None:
         for _, leaf in backend.flatten_named(arguments)[0]:
@@ -88,7 +81,7 @@ class Jitted:
             return self._inline(args, kwargs, ambient)
         entry, leaves, hot = self._find(args, kwargs, ambient)
         result = entry(leaves)
-        if hot and entry.program is not None and ambient is None:
+        if hot and ambient is None:
             self._hot = (len(args), entry)
         return result
 

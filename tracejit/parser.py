@@ -4,18 +4,19 @@
                                                                "{" [location] {operation} return "}" ;
     operation  = [values "="] word [policy] [operands] ["{" pairs "}"] [":" types] [location] {"region" body} ;
     return     = "return" [operands] [";" writes] ;     writes = value "=" operand {"," value "=" operand} ;
-    binders    = value ":" type {"," value ":" type} ;  operand = value | number | "True" | "False" ;
+    binders    = value ":" type {"," value ":" type} ;  operand = value | scalar ;
     policy     = "[" word "]" ;                         type = code "[" [lengths] "]" | scalar kind ;
     pairs      = word "=" attribute {"," word "=" attribute} ;
-    attribute  = operand | "None" | string | code | "(" [attribute {"," attribute}] [","] ")"
+    scalar     = number | "True" | "False" ;
+    attribute  = scalar | "None" | string | code | "(" [attribute {"," attribute}] [","] ")"
                | "dense<" [string | elements] ">" ":" type ;
     value      = "%" (digits | name | string) ["#" digits] ;
     location   = "//" file ":" line [text] ;
 
-An operation starts a line, and its operands stand on the line where its name does. In a signature, state follows the
-`;`; in `return`, the state that the Graph writes. A value of digits only has no name, `#1` tells values of one name
-apart. The policy in the first line is that of every operation without one of its own, regions included; without it
-that is `mindspore`. Strings have Python's escapes. A `dense<…>` of one element fills the whole array, its string
+An operation ends with its line, and its operands stand on the line where its name does. In a signature, state follows
+the `;`; in `return`, the state that the Graph writes. A value of digits only has no name, `#1` tells values of one
+name apart. The policy in the first line is that of every operation without one of its own, regions included; without
+it that is `mindspore`. Strings have Python's escapes. A `dense<…>` of one element fills the whole array, its string
 holds the bytes in hexadecimal. Every comment that is not a location behind an operation or a `{` is skipped.
 """
 
@@ -38,9 +39,10 @@ _STRING = r'"[^"\\\n]*(?:\\(?:[nrt"\\]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})[^
 _WORD = r"[^\W\d][\w.]*"
 _NUMBER = r"-?(?:0x[0-9a-f]+|(?:[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|inf|nan)j?)(?![\w.])|\([-+.\w]+j\)"
 _TOKEN = re.compile(
-    rf"(?P<space>\s+)|(?P<comment>//[^\n]*)|(?P<value>%(?:[\w.]+|{_STRING})(?:\#[0-9]+)?)|(?P<symbol>@(?:{_WORD}|{_STRING}))"
-    rf"|(?P<string>{_STRING})|(?P<number>{_NUMBER})|(?P<type>\w+\[[0-9, ]*\])|(?P<mark>dense<|[][(){{}}=:;,>])"
-    rf"|(?P<word>{_WORD})|(?P<unknown>.)"
+    rf"(?P<space>\s+)|(?P<comment>//[^\n]*)"
+    rf"|(?P<value>%(?:[\w.]+|{_STRING})(?:\#[0-9]+)?)|(?P<symbol>@(?:{_WORD}|{_STRING}))"
+    rf"|(?P<string>{_STRING})|(?P<number>{_NUMBER})|(?P<type>\w+\[[0-9, ]*\])"
+    rf"|(?P<mark>dense<|[][(){{}}=:;,>])|(?P<word>{_WORD})|(?P<unknown>.)"
 )
 _LOCATION = re.compile(rf'//\s*(?P<file>[^\s":]+|{_STRING}):(?P<line>-?[0-9]{{1,12}})(?:\s+(?P<text>.*))?')
 _WHOLE_STRING = re.compile(_STRING)

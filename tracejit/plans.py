@@ -10,6 +10,7 @@ its Python scalars, static values, policy and checks. What is left, dtypes and s
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -59,18 +60,17 @@ class Plan(NamedTuple):
     """How one signature runs: its program, the Parameters it writes and reads, the arrays it captured."""
 
     program: Any
-    written: tuple[ParameterKey, ...]
-    read: tuple[ParameterKey, ...]
+    written: tuple[weakref.ref[Parameter], ...]
+    read: tuple[weakref.ref[Parameter], ...]
     captured: list[Any]
     structure: Any
     checks: list[tuple[Operation, Bound]]
 
     def run(self, arrays: Sequence[Any]) -> Any:
         """Run on the call's arrays, commit what was written, and return the outputs as the function's tree."""
-        written = _alive(self.written)
+        inputs = [*arrays, *self.captured] if self.captured else arrays
         check = self._check if self.checks else None
-        inputs = [*arrays, *self.captured]
-        outputs = run_stateful(self.program, lambda: inputs, written, _alive(self.read), check)
+        outputs = run_stateful(self.program, lambda: inputs, _alive(self.written), _alive(self.read), check)
         if self.checks:
             outputs = outputs[: -len(self.checks)]
         return backend.unflatten(self.structure, [wrap(array) for array in outputs])
@@ -86,10 +86,11 @@ class Plan(NamedTuple):
                 )
 
 
-def _alive(keys: Sequence[ParameterKey]) -> list[Parameter]:
-    parameters = [key.parameter() for key in keys]
-    if None in [None if p is None else 0 for p in parameters]:
-        raise StateError("a Parameter that this program uses no longer exists")
+def _alive(references: Sequence[weakref.ref[Parameter]]) -> list[Parameter]:
+    parameters = [reference() for reference in references]
+    for parameter in parameters:
+        if parameter is None:
+            raise StateError("a Parameter that this program uses no longer exists")
     return parameters  # type: ignore[return-value]
 
 
@@ -108,7 +109,7 @@ def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
         graph.location,
     )
     donate = options.donate and not recorded.checks
-    keys = [recorded.parameters[i] for i in order]
+    keys = [recorded.parameters[i].parameter for i in order]
     return Plan(
         backend.FixedProgram(lambda inputs, state: ordered, name, donate),
         tuple(keys[: len(written)]),
@@ -130,16 +131,21 @@ class Entry:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Run the function for these leaves, tracing it first where needed."""
-        if self.program is not None:
-            result = self.program(leaves)
-            return wrap_tree(result) if result.__class__ is not backend.Failed else self.recover(result, leaves)
-        signature = self.signature(leaves)
-        plan = self.plans.get(signature)
+        program = self.program
+        if program is not None:
+            return self.finish(program(leaves), leaves)
+        # Arrays are told apart by what JAX has at hand; Types are made only for a trace.
+        key = tuple([(x.dtype, x.shape) if kind is None else kind for x, kind in zip(leaves, self.arguments.kinds)])
+        plan = self.plans.get(key)
         if plan is None:
-            plan = self._new_plan(signature)
+            plan = self._new_plan(key, self.signature(leaves))
             if plan is None:
                 return self(leaves)
         return plan.run(leaves)
+
+    def finish(self, result: Any, leaves: Sequence[Any]) -> Any:
+        """Wrap what the direct program gave, or answer the call another way if it could not be built."""
+        return wrap_tree(result) if result.__class__ is not backend.Failed else self._recover(result, leaves)
 
     def signature(self, leaves: Sequence[Any]) -> tuple[Type, ...]:
         """Return the types of the leaves: those of arrays, and the kinds of Python scalars."""
@@ -150,7 +156,7 @@ class Entry:
             ]
         )
 
-    def _new_plan(self, signature: tuple[Type, ...]) -> Plan | None:
+    def _new_plan(self, key: Any, signature: tuple[Type, ...]) -> Plan | None:
         """Trace (or look up) a signature; None if the entry goes the direct way from now on."""
         recorded = self.recorded(signature)
         if recorded.pure and not self.plans and self.program is None:
@@ -158,7 +164,7 @@ class Entry:
             return None
         plan = make_plan(recorded, self.owner.name, self.owner.options)
         if not any(backend.is_tracer(array) for array in recorded.captured):
-            self.plans[signature] = plan
+            self.plans[key] = plan
         return plan
 
     def recorded(self, signature: tuple[Type, ...]) -> Recorded:
@@ -184,7 +190,7 @@ class Entry:
 
         return backend.Program(build, self.owner.name)
 
-    def recover(self, failure: Any, leaves: Sequence[Any]) -> Any:
+    def _recover(self, failure: Any, leaves: Sequence[Any]) -> Any:
         """Answer a call whose program could not be built: raise the user's error, or build it now."""
         error = failure.take_error()
         if isinstance(error, _NeedsPlan):  # this signature has state or captures: look signatures up from now on

@@ -29,13 +29,13 @@ MINDSPORE2 = Policy(
         "highest-priority": "Tensors are converted to the dtype of the highest priority among theirs: bool < uint8 < "
         "int8 < int16 < int32 < int64 < float16, bfloat16 < float32 < float64, complex64 < complex128.",
         "uint8-int8": "Where nothing stands higher, uint8 and int8 tensors are both converted to int16.",
-        "bfloat16-float16": "bfloat16 and float16 tensors are both converted to float32.",
-        "float64-complex64": "float64 and complex64 tensors are both converted to complex128.",
+        "bfloat16-float16": "Tensors of bfloat16 and float16 are both converted to float32.",
+        "float64-complex64": "Tensors of float64 and complex64 are both converted to complex128.",
         "bool-int-scalar": "A bool tensor and a Python int are both converted to int64.",
         "bool-float-scalar": "A bool tensor and a Python float are both converted to float32.",
         "integer-float-scalar": "An integer tensor and a Python float are both converted to float32.",
-        "not-combined": "uint16, uint32 and uint64 combine with bool and themselves only, Python complex numbers with "
-        "nothing.",
+        "not-combined": "The dtypes uint16, uint32 and uint64 combine with bool and themselves only, Python complex "
+        "numbers with nothing.",
     },
     dialect="2.x",
     out_of_range="wrap",
