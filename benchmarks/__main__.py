@@ -45,7 +45,7 @@ def main() -> int:
         console.print(f"[dim]{name} …[/dim]")
         reports.append(_run(name, options.quick))
     rows = list(chain.from_iterable(reports))
-    console.print(harness.table("tracejit's benchmarks", rows))
+    harness.show("tracejit's benchmarks", rows)
     failed = any(row.value is None and row.note.startswith("failed") for row in rows)
     return int(failed or (options.check and any(row.met is False for row in rows)))
 

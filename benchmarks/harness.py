@@ -28,8 +28,14 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 140  # of a table that goes into a file or a log
 RESULTS = Path(__file__).resolve().parent / "results"
-_SENSES: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge, "<": operator.lt}
+_SENSES: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "=": operator.eq,
+}
 
 
 @dataclass
@@ -179,7 +185,7 @@ def main(name: str, measure: Callable[[bool], list[Row]], description: str | Non
     options = parser.parse_args()
     rows = measure(options.quick)
     write(name, rows, options.quick)
-    Console().print(table(name, rows))
+    show(name, rows)
 
 
 def result_file(name: str, quick: bool) -> Path:
@@ -215,7 +221,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def machine() -> dict[str, str | int]:
+def machine() -> dict[str, str | float]:
     """Give the facts of the machine that speed depends on, and none that names it."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
@@ -223,19 +229,29 @@ def machine() -> dict[str, str | int]:
         lines = [line.partition(":") for line in cpuinfo.read_text().splitlines()]
         model = next((value.strip() for key, _, value in lines if key.strip() == "model name"), model)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return {"system": platform.system(), "architecture": platform.machine(), "processor": model, "cores": cores}
+    facts: dict[str, str | float] = {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": model,
+        "cores": cores,
+    }
+    return facts | {"load": round(os.getloadavg()[0], 1)}  # includes the benchmark's own
 
 
-def table(title: str, rows: Sequence[Row]) -> Table:
-    """Lay out figures with the bar beside each."""
+def show(title: str, rows: Sequence[Row]) -> None:
+    """Print figures with the bar beside each, and the notes below."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
     grid = Table(title=title, title_justify="left")
     for heading in ("what", "figure", "quartiles", "bar", "", "ours", "theirs"):
         grid.add_column(heading, justify="left" if heading in ("what", "") else "right")
     for row in rows:
         grid.add_row(row.label, *_cells(row))
+    console.print(grid)
+    for row in rows:
         if row.note:
-            grid.add_row(f"[dim]  {row.note}[/dim]")
-    return grid
+            console.print(f"[dim]{row.label}: {row.note}[/dim]")
 
 
 def _cells(row: Row) -> list[str]:

@@ -19,6 +19,7 @@ from lowering.arrays import (
     type_of,
     under_transformation,
     wait,
+    x64,
 )
 from lowering.emit import emit
 from lowering.programs import (
@@ -61,4 +62,5 @@ __all__ = [
     "under_transformation",
     "unflatten",
     "wait",
+    "x64",
 ]

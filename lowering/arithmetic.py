@@ -83,7 +83,7 @@ def _opposite(remainder: Any, y: Any) -> Any:
 
 
 @lower("div")
-def div(x: Any, y: Any, dialect: str) -> Any:
+def div(x: Any, y: Any, dialect: str = "r1.1") -> Any:
     """Divide; r1.1 truncates integers, 2.x divides them in float32."""
     if dialect == "2.x" and not jnp.issubdtype(x.dtype, jnp.inexact):
         x, y = (lax.convert_element_type(z, jnp.float32) for z in (x, y))
@@ -117,9 +117,18 @@ def floor_div(x: Any, y: Any) -> Any:
     if x.dtype == bool:
         return lax.ne(floor_div(_as_numbers(x), _as_numbers(y)), like(_as_numbers(x), 0))
     if not _is_integer(x):
-        return lax.floor(lax.div(x, y))
+        return _floor_quotient(x, y)
     lower_one = lax.convert_element_type(_opposite(_integer_remainder(x, y), y), x.dtype)
     return lax.sub(integer_quotient(x, y), lower_one)
+
+
+def _floor_quotient(x: Any, y: Any) -> Any:
+    """Round the real quotient of floats down: 9 for 1 by float32's 0.1, whose rounded quotient is 10."""
+    quotient = lax.div(x, y)
+    whole = lax.floor(quotient)
+    above = lax.gt(lax.mul(lax.abs(floor_mod(x, y)), like(y, 2)), lax.abs(y))
+    rounded_up = lax.bitwise_and(lax.eq(whole, quotient), above)
+    return lax.select(rounded_up, lax.sub(whole, like(whole, 1)), whole)
 
 
 def _truncate(x: Any) -> Any:
@@ -133,27 +142,30 @@ def truncate_div(x: Any, y: Any) -> Any:
     return integer_quotient(x, y) if _is_integer(x) else _truncate(lax.div(x, y))
 
 
+def _float_remainder(x: Any, y: Any) -> Any:
+    """Return x - trunc(x / y) * y without rounding errors, which XLA's fused multiply-add would change at will."""
+    # y - y is +0, and NaN for an infinite y: as in the formula, whose result also is never -0.
+    return lax.add(lax.rem(x, y), lax.sub(y, y))
+
+
 @lower("floor_mod")
 def floor_mod(x: Any, y: Any) -> Any:
-    """MindSpore's x - floor(x / y) * y."""
+    """MindSpore's x - floor(x / y) * y, with the real quotient."""
     x, y = align(x, y)
     if x.dtype == bool:
         return lax.ne(floor_mod(_as_numbers(x), _as_numbers(y)), like(_as_numbers(x), 0))
-    if not _is_integer(x):
-        return lax.sub(x, lax.mul(lax.floor(lax.div(x, y)), y))
-    remainder = _integer_remainder(x, y)
+    remainder = _integer_remainder(x, y) if _is_integer(x) else _float_remainder(x, y)
     return lax.select(_opposite(remainder, y), lax.add(remainder, y), remainder)
 
 
 @lower("mod")
 def mod(x: Any, y: Any) -> Any:
-    """MindSpore's x - trunc(x / y) * y; 0 modulo 0 is 0."""
+    """MindSpore's x - trunc(x / y) * y, with the real quotient; 0 modulo 0 is 0."""
     x, y = align(x, y)
     if _is_integer(x):
         return _integer_remainder(x, y)
     both_zero = lax.bitwise_and(lax.eq(x, like(x, 0)), lax.eq(y, like(y, 0)))
-    safe = lax.select(both_zero, like(y, 1), y)
-    return lax.sub(x, lax.mul(_truncate(lax.div(x, safe)), safe))
+    return _float_remainder(x, lax.select(both_zero, like(y, 1), y))
 
 
 @lower("truncate_mod")

@@ -50,12 +50,18 @@ def _clean_trace_state() -> Any:
     return states[0]
 
 
+_config = jax.config
 _CLEAN = _clean_trace_state()
 
 
 def under_transformation() -> bool:
     """Say whether this code runs under a JAX transformation (`jax.jit`, `jax.grad`, `jax.vmap`, …)."""
     return not (get_opaque_trace_state() == _CLEAN)  # noqa: SIM201  # the state has no `!=` of its own
+
+
+def x64() -> bool:
+    """Say whether JAX's 64-bit mode is on."""
+    return _config.jax_enable_x64
 
 
 def x64_scope() -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 os.environ["JAX_CHECK_TRACER_LEAKS"] = "1"  # read when jax is first imported, so before anything imports it
+os.environ["TRACEJIT_VERIFY"] = "1"  # the verifier runs before and after every pass
 
 import hypothesis
 import pytest

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.oracles.numpy_operands import DTYPES, build
@@ -64,6 +64,7 @@ def numpy1_groups(draw: st.DrawFn) -> list[Operand]:
 
 @given(numpy1_groups(), st.data())
 def test_a_dtype_decided_without_a_value_is_that_of_every_value(group: list[Operand], data: st.DataObject) -> None:
+    assume(len({operand.dtype for operand in group}) > 1)  # those of one dtype compute in it
     policy = get("numpy1")
     try:
         dtype = policy.decide(tuple(group)).dtype
@@ -101,6 +102,12 @@ def test_numpy1_decides_by_value_and_names_its_rules() -> None:
     scalars = [Operand(None, "bool", True, 0), Operand(None, "int", 1, 0), Operand(None, "float", 1.0, 0)]
     answers = [str(policy.decide((Operand(dt.bool_, "bool"), scalar)).dtype) for scalar in scalars * 2]
     assert answers == ["bool", "int64", "float64"] * 2
+
+
+def test_operands_of_one_dtype_compute_in_it_unless_known_values_say_otherwise() -> None:
+    policy, array, zero_d = get("numpy1"), Operand(dt.int16, "int"), Operand(dt.int16, "int", ndim=0)
+    assert policy.decide((zero_d, zero_d, array)).dtype is dt.int16
+    assert policy.decide((known(dt.int16, 300), known(dt.int16, 200), array)).dtype is dt.int32  # as NumPy 1.26 does
 
 
 def test_numpy1_says_which_value_it_needs_and_what_holds_none() -> None:

@@ -37,7 +37,7 @@ def apply(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Run or record an operator; returns a Tensor, a tuple of them, or the Parameters that it wrote."""
     ambient = AMBIENT.get()
     policy = DEFAULT_POLICY if ambient is None or ambient.policy is None else ambient.policy
-    if op.dialect_matters:
+    if op.dialect_matters and policy.dialect != DEFAULT_POLICY.dialect:
         attributes = {**attributes, "dialect": policy.dialect}
     operands = [accept(op, i, operand, policy) for i, operand in enumerate(operands)]
     if op.writes:
@@ -339,9 +339,8 @@ def make_operator(op: Op, reflected: bool = False) -> Callable[[Tensor, Any], An
 
 
 def _eager_defaults(op: Op) -> dict[str, Any]:
-    """Return the attributes with which an operator symbol runs outside of everything."""
-    attributes = {attribute.name: op.default(attribute) for attribute in op.attributes}
-    return {**attributes, "dialect": DEFAULT_POLICY.dialect} if op.dialect_matters else attributes
+    """Return the attributes with which an operator symbol runs under the default policy."""
+    return {attribute.name: op.default(attribute) for attribute in op.attributes}
 
 
 def _defaults(op: Op) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,14 @@ from tracejit.tracer import escaped
 _SCALARS = {bool: "bool", int: "int", float: "float", complex: "complex"}
 
 
+class Hot(NamedTuple):
+    """The short way of a call like the last one: so many positional arguments of these classes, and their entry."""
+
+    arity: int
+    classes: tuple[type, ...]
+    entry: Entry
+
+
 class Jitted:
     """A function that is traced once per signature and then runs as one compiled program. Made by `jit`."""
 
@@ -36,7 +44,7 @@ class Jitted:
         self.name = getattr(function, "__name__", type(function).__name__)
         self.options = Options(settings.donate, settings.on_lossy)
         self._entries: dict[Any, Entry] = {}
-        self._hot: tuple[int, Entry] | None = None
+        self._hot: Hot | None = None
         self._history = History(self.name, settings.max_traces)
         self._instances: dict[int, tuple[Any, Jitted]] = {}
         functools.update_wrapper(self, function, updated=())
@@ -44,21 +52,23 @@ class Jitted:
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        hot = self._hot
         try:
-            if hot is not None and not kwargs and len(args) == hot[0] and AMBIENT.get() is None:
-                arrays = []
-                for argument in args:
-                    if argument.__class__ is not Tensor:
-                        return self._general(args, kwargs)
-                    arrays.append(argument._data)
-                entry = hot[1]
-                program = entry.program
-                if program is None:
-                    return entry(arrays)
-                result = program(arrays)
-                return wrap(result) if result.__class__ is backend.ArrayType else entry.finish(result, arrays)
-            return self._general(args, kwargs)
+            hot = self._hot
+            if hot is None or kwargs or len(args) != hot.arity or AMBIENT.get() is not None:
+                return self._general(args, kwargs)
+            arrays = []
+            for argument, expected in zip(args, hot.classes):
+                if argument.__class__ is not expected:
+                    return self._general(args, kwargs)
+                arrays.append(argument._data if expected is Tensor else argument)
+            entry = hot.entry
+            program = entry.program
+            if program is None:
+                return entry(arrays)
+            result = program.call(*arrays) if backend.x64() else program(arrays)
+            if result.__class__ is backend.ArrayType:
+                return wrap(result)
+            return entry.finish(result, arrays)
         except TypeError as error:
             self._check_escaped((args, kwargs))
             hide_internal_frames(error)
@@ -79,10 +89,10 @@ class Jitted:
         ambient = AMBIENT.get()
         if ambient is not None and ambient.builder is not None:
             return self._inline(args, kwargs, ambient)
-        entry, leaves, hot = self._find(args, kwargs, ambient)
+        entry, leaves = self._find(args, kwargs, ambient)
         result = entry(leaves)
-        if hot and ambient is None:
-            self._hot = (len(args), entry)
+        if ambient is None and not kwargs and entry.flat:
+            self._hot = Hot(len(args), tuple([argument.__class__ for argument in args]), entry)
         return result
 
     def _inline(self, args: Sequence[Any], kwargs: dict[str, Any], ambient: Ambient) -> Any:
@@ -101,8 +111,8 @@ class Jitted:
 
     def _find(
         self, args: Sequence[Any], kwargs: dict[str, Any], ambient: Ambient | None, abstract: bool = False
-    ) -> tuple[Entry, list[Any], bool]:
-        """Return the entry of a call, the leaves that go to its program, and whether all are plain Tensors."""
+    ) -> tuple[Entry, list[Any]]:
+        """Return the entry of a call, and the leaves that go to its program."""
         policy, checks = self._surroundings(ambient)
         dynamic_args, dynamic_kwargs, statics = self._static.split(args, kwargs)
         leaves, structure = backend.flatten((dynamic_args, dynamic_kwargs))
@@ -114,8 +124,7 @@ class Jitted:
         if entry is None:
             arguments = self._arrange(dynamic_args, dynamic_kwargs, statics, policy)
             entry = self._entries.setdefault(key, Entry(self, arguments, policy, checks))
-        plain = not kwargs and not statics and all(argument.__class__ is Tensor for argument in args)
-        return entry, inputs, plain
+        return entry, inputs
 
     def _leaf_name(self, args: Any, kwargs: Any, position: int) -> str:
         names = [name for name, leaf in backend.flatten_named((args, kwargs))[0] if not isinstance(leaf, Parameter)]
@@ -151,7 +160,7 @@ class Jitted:
         if group == "0":
             positions = [i for i in range(len(self._static.names)) if i not in [where for where, _ in statics]]
             number = int(first)
-            first = self._static.names[positions[number]] if number < len(positions) else f"args.{first}"
+            first = self._static.names[positions[number]] if number < len(positions) else f"args[{first}]"
         return ".".join([first, *rest])
 
     # What an entry asks of its owner
@@ -181,7 +190,7 @@ class Jitted:
         `jax.ShapeDtypeStruct`.
         """
         try:
-            entry, leaves, _ = self._find(args, kwargs, AMBIENT.get(), abstract=True)
+            entry, leaves = self._find(args, kwargs, AMBIENT.get(), abstract=True)
             signature = tuple([leaf.type if leaf.__class__ is _Abstract else None for leaf in leaves])
             known = entry.signature([x for x in leaves]) if None in signature else signature
             return Traced(entry, known, entry.recorded(known))

@@ -129,6 +129,13 @@ class Entry:
         self.plans: dict[Any, Plan] = {}
         self.program: Any = None
 
+    @property
+    def flat(self) -> bool:
+        """Whether every argument is a Tensor or a Python scalar, passed by position."""
+        arguments = self.arguments
+        plain = all(slot.__class__ is int for slot in arguments.slots) and not arguments.statics
+        return plain and not any("." in name for name in arguments.names)
+
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Run the function for these leaves, tracing it first where needed."""
         program = self.program

@@ -82,7 +82,7 @@ def min_scalar_type(value: Any) -> DType | str:
     argument = _value_argument(value)
     if argument is None:
         argument = Argument("array", as_dtype(_as_array(value).dtype))
-    if argument.dtype == OBJECT:
+    if isinstance(argument.dtype, str):
         return OBJECT
     return _agreed((least.dtype for least in minimals_of(argument)), argument)
 
@@ -102,7 +102,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
         raise AttributeValueError(f"casting={casting!r}", fix=f"use one of {', '.join(_CASTINGS)}")
     target = as_dtype(to)
     argument = _value_argument(from_) or Argument("dtype", as_dtype(from_))
-    if argument.dtype == OBJECT:
+    if isinstance(argument.dtype, str):
         return casting == "unsafe"
     swaps = casting == "no" and _is_swapped(from_) is not _is_swapped(to)
     declared = not swaps and _can_cast_dtype(argument.dtype, target, casting)

@@ -98,7 +98,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             traced = self._traced
-            entry, leaves, _ = traced._entry.owner._find(args, kwargs, None)
+            entry, leaves = traced._entry.owner._find(args, kwargs, None)
             signature = entry.signature(leaves)
             if entry is not traced._entry or signature != traced._signature:
                 raise _mismatch(traced, entry, signature)

@@ -116,7 +116,7 @@ class Op:
     tensors_only: bool
     #: Comparison symbol, for scalars outside the tensor's dtype, which compare by their true value.
     comparison: str | None
-    #: The lowering differs by dialect and gets a `dialect` argument.
+    #: The lowering differs by dialect: in 2.x it gets `dialect="2.x"`.
     dialect_matters: bool
     #: Which index operands must lie inside which axes: a function of (op, types, attributes) to Bounds.
     bounds: Callable[..., Sequence[Bound]] | None

@@ -157,6 +157,7 @@ class Policy:
     _grid: Grid = field(init=False)
     _zero_d: Grid | None = field(init=False)
     _rules: dict[str, Rule] = field(init=False)
+    _rank: dict[DType, int] = field(init=False)
     _memo: dict[Any, Decision] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -173,6 +174,7 @@ class Policy:
         store(self, "_joins", joins)
         store(self, "_grid", self._read_scalars(joins))
         store(self, "_zero_d", read_grid(self.lower_zero_d) if self.lower_zero_d else None)
+        store(self, "_rank", {dtype: rank for rank, dtype in enumerate(self.fold_order)})
         store(self, "_rules", {name: Rule(name, text) for name, text in texts.items()})
 
     def _read_scalars(self, joins: Joins) -> Grid:
@@ -200,8 +202,10 @@ class Policy:
         Raises PromotionError where the policy does not combine them, WrittenConversion (also a ParameterCastError)
         where a written Parameter would be converted.
         """
-        if self.needs_values and any(operand.value is not UNKNOWN for operand in operands):
-            return self._decide(operands)
+        if self.needs_values:
+            for operand in operands:
+                if operand.value is not UNKNOWN:
+                    return self._decide(operands)
         key = tuple(map(_key_of, operands))
         found = self._memo.get(key)
         if found is None:
@@ -238,7 +242,7 @@ class Policy:
         """Return the dtype in which tensors of these dtypes meet, and its rule; PromotionError if in none."""
         distinct = list(dict.fromkeys(dtypes))
         if self.fold_order:
-            distinct.sort(key=self.fold_order.index, reverse=True)
+            distinct.sort(key=self._rank.__getitem__, reverse=True)
         node: Node = distinct[0]
         for dtype in distinct[1:]:
             joined = self._joins[node, dtype]

@@ -109,7 +109,7 @@ def result_dtype(policy: Policy, arguments: Sequence[Argument]) -> DType | str:
     """
     if len(arguments) == 1:
         return arguments[0].dtype
-    if any(argument.dtype == OBJECT for argument in arguments):
+    if any(isinstance(argument.dtype, str) for argument in arguments):
         return OBJECT
     if not is_value_based(arguments):
         return policy.join([argument.dtype for argument in arguments])[0]
@@ -171,8 +171,15 @@ def _value_needed(policy: Policy, arguments: Sequence[Argument]) -> ValueNeeded:
 
 def by_values(policy: Policy, operands: tuple[Operand, ...]) -> Decision:
     """Decide a group as `numpy.result_type` would: Python scalars and 0-d tensors count with their values."""
-    if all(operand.dtype is None for operand in operands):
+    dtypes = {operand.dtype for operand in operands}
+    if dtypes <= {None}:
         return policy.only_scalars(operands)
+    if len(dtypes) == 1 and all(operand.value is UNKNOWN for operand in operands):
+        # There is nothing to convert. NumPy can widen even here (300 and 200 beside an int16 array give int32), which
+        # a program that is compiled before the values are known cannot.
+        (dtype,) = dtypes
+        assert dtype is not None
+        return Decision(dtype, dtype.kind, (policy.rule("same-dtype"),) * len(operands))
     arguments = [argument_of(policy, operand) for operand in operands]
     result = result_dtype(policy, arguments)
     if isinstance(result, str):

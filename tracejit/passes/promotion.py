@@ -12,8 +12,10 @@ from tracejit.errors import ImplicitCastError, compose
 from tracejit.ir import Graph, Literal, Operation, ScalarType, TensorType, Type, Value
 from tracejit.ops.record import RECORDS, Op
 from tracejit.passes.inference import Conversion, fits, infer
+from tracejit.passes.verification import checked
 
 
+@checked(takes_promoted=False)
 def promote(graph: Graph) -> Graph:
     """Return the Graph with all conversions written out; afterwards each dtype group is of one dtype.
 

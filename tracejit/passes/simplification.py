@@ -7,8 +7,10 @@ from typing import Any
 from tracejit.dtypes import DType, holds
 from tracejit.ir import Graph, Literal, Operation, ScalarType, Value
 from tracejit.ops.record import RECORDS
+from tracejit.passes.verification import checked
 
 
+@checked(takes_promoted=True)
 def simplify(graph: Graph) -> Graph:
     """Return a Graph that computes the same values with no more operations.
 
@@ -41,7 +43,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _moved(operation: Operation, operands: list[Value]) -> Operation:
-    if not operation.regions and all(map(lambda a, b: a is b, operands, operation.operands)):
+    if not operation.regions and all(a is b for a, b in zip(operands, operation.operands)):
         return operation
     return Operation(
         operation.name,
