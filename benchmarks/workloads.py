@@ -112,7 +112,8 @@ def tracejit_step() -> Callable[..., Any]:
 
 
 def device_arrays(arrays: Iterable[np.ndarray]) -> list[Any]:
-    """Put NumPy arrays on JAX's device, awaited."""
+    """Copy NumPy arrays to JAX's device, and await them; `jax.device_put` might only alias their memory."""
     import jax
+    import jax.numpy as jnp
 
-    return jax.block_until_ready([jax.device_put(np.array(array)) for array in arrays])
+    return jax.block_until_ready([jnp.array(array) for array in arrays])

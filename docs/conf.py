@@ -17,7 +17,7 @@ copyright = "the tracejit authors, Apache-2.0"
 version = release = "0.1.0"
 
 extensions = ["myst_parser"]
-exclude_patterns = ["_build", "README.md"]
+exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True

@@ -115,7 +115,9 @@ def accuracy(pixels: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(predict(Tensor(pixels)).asnumpy() == labels))
 
 
-def compare_speed(pixels: np.ndarray, labels: np.ndarray, rounds: int = 40, calls: int = 50) -> tuple[float, float, float]:
+def compare_speed(
+    pixels: np.ndarray, labels: np.ndarray, rounds: int = 40, calls: int = 50
+) -> tuple[float, float, float]:
     """Return microseconds per step of tracejit and of hand-written JAX, and the median ratio, taken in turns."""
     images, targets = Tensor(pixels[:BATCH]), Tensor(labels[:BATCH])
     with jax.enable_x64(True):

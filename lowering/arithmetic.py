@@ -139,6 +139,8 @@ def _truncate(x: Any) -> Any:
 def truncate_div(x: Any, y: Any) -> Any:
     """Divide and round toward zero."""
     x, y = align(x, y)
+    if x.dtype == bool:
+        return floor_div(x, y)
     return integer_quotient(x, y) if _is_integer(x) else _truncate(lax.div(x, y))
 
 

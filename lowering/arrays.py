@@ -56,7 +56,7 @@ _CLEAN = _clean_trace_state()
 
 def under_transformation() -> bool:
     """Say whether this code runs under a JAX transformation (`jax.jit`, `jax.grad`, `jax.vmap`, …)."""
-    return not (get_opaque_trace_state() == _CLEAN)  # noqa: SIM201  # the state has no `!=` of its own
+    return not (get_opaque_trace_state() == _CLEAN)  # the state has no `!=` of its own
 
 
 def x64() -> bool:

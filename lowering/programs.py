@@ -69,6 +69,7 @@ class Program:
         self.call = jax.jit(body, inline=inline)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
+        """Run on arrays; 64-bit dtypes exist unless somebody else's transformation says otherwise."""
         if _config.jax_enable_x64 or under_transformation():
             return self.call(*arrays)
         with x64_scope():
@@ -184,5 +185,3 @@ def abstract_results(name: str, types: Sequence[Type], attributes: Any) -> tuple
         results = jax.eval_shape(run, *specs)
     results = results if isinstance(results, tuple | list) else (results,)
     return tuple([type_of(result) for result in results])
-
-

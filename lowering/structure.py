@@ -207,7 +207,9 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Any:
     start, end = (0, start) if end is None else (start, end)
     exact = all(isinstance(number, int) for number in (start, end, step))
     found = dtype or (int64 if exact else float32)
-    return jnp.asarray(np.arange(start, end, step).astype(found.numpy)) if not exact else _count(start, end, step, found)
+    return (
+        jnp.asarray(np.arange(start, end, step).astype(found.numpy)) if not exact else _count(start, end, step, found)
+    )
 
 
 def _count(start: int, end: int, step: int, dtype: DType) -> Any:

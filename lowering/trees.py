@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import jax
 from jax import tree_util
-
-import os
 
 from tracejit.locations import hide_folder
 

@@ -283,6 +283,7 @@ class Primitive:
             raise
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run or record the operator on its operands."""
         try:
             operands, attributes = split_call(self.op, self.op.call_order, args, kwargs)
             return apply(self.op, operands, {**attributes, **self._attributes})
@@ -432,7 +433,6 @@ def install() -> None:
 def type_of(operand: Any) -> Type:
     """Return the abstract type of an accepted operand."""
     return operand._type if isinstance(operand, Tensor) else Literal(operand).type
-
 
 
 install()

@@ -195,6 +195,6 @@ def holds(to: DType, source: DType) -> bool:
             to_low, to_high = integer_range(to)
             return to_low <= low and high <= to_high
         return is_inexact(to) and source.bits - (source.kind == "int") <= _SIGNIFICAND[to.name]
-    if source.kind == "complex" and to.kind != "complex" or not is_inexact(to):
+    if (source.kind == "complex" and to.kind != "complex") or not is_inexact(to):
         return False
     return _SIGNIFICAND[source.name] <= _SIGNIFICAND[to.name] and _EXPONENT[source.name] <= _EXPONENT[to.name]

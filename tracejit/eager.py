@@ -56,6 +56,7 @@ class Shortcut:
         self.program: Any = None
 
     def __call__(self, arrays: tuple[Any, Any]) -> Tensor | None:
+        """Run on two arrays, or give None."""
         if arrays[0].__class__ is not backend.ArrayType or arrays[1].__class__ is not backend.ArrayType:
             return None
         program = self.program
@@ -123,7 +124,6 @@ class _Build:
         for slot, value in zip(slots, operation.results):
             slot.current = value
         return promote(builder.finish(() if slots else operation.results))
-
 
     def alone(self, inputs: Sequence[Type]) -> tuple[Graph, None]:
         """Build for a program without state, whose outputs form no tree."""

@@ -178,7 +178,7 @@ def _replaced(apply: Apply, x: Tensor, index: Any, value: Any) -> Tensor:
 
 
 def _masked(apply: Apply, x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    if mask.shape != x.shape[: mask.ndim] or value.ndim > 0 and mask.ndim != x.ndim:
+    if mask.shape != x.shape[: mask.ndim] or (value.ndim > 0 and mask.ndim != x.ndim):
         raise ShapeError(f"the mask's shape {list(mask.shape)} does not fit", types={"x": x._type, "mask": mask._type})
     wide = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))  # type: ignore[attr-defined]
     return apply(RECORDS["select"], (wide, value, x), {})
@@ -230,5 +230,5 @@ def _check_scalar(x: Tensor, value: Any, policy: Policy) -> None:
     raise DTypeError(
         f"x[...] = {value!r}: a Python {kind} does not fit {x.dtype.name}",
         types={"x": x._type},
-        fix=f"give a value of x's kind, or convert x, as in ops.cast(x, tracejit.float32)",
+        fix="give a value of x's kind, or convert x, as in ops.cast(x, tracejit.float32)",
     )

@@ -17,7 +17,7 @@ from tracejit.dispatch import from_numpy_scalar
 from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, hide_internal_frames
 from tracejit.ir import Graph, TensorType, Value
 from tracejit.parameter import Parameter
-from tracejit.plans import Arguments, Entry, Options, Static, wrap_tree
+from tracejit.plans import Arguments, Entry, Options, Static
 from tracejit.policies import Policy
 from tracejit.retraces import CacheInfo, History, describe
 from tracejit.stages import Traced
@@ -38,7 +38,9 @@ class Hot(NamedTuple):
 class Jitted:
     """A function that is traced once per signature and then runs as one compiled program. Made by `jit`."""
 
-    def __init__(self, function: Callable[..., Any], policy: Policy | None, static: StaticArguments, settings: Settings):
+    def __init__(
+        self, function: Callable[..., Any], policy: Policy | None, static: StaticArguments, settings: Settings
+    ):
         self._function = function
         self._policy, self._static, self._settings = policy, static, settings
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -52,6 +54,7 @@ class Jitted:
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function: find its compiled program, or trace it first."""
         try:
             hot = self._hot
             if hot is None or kwargs or len(args) != hot.arity or AMBIENT.get() is not None:
@@ -192,7 +195,7 @@ class Jitted:
         try:
             entry, leaves = self._find(args, kwargs, AMBIENT.get(), abstract=True)
             signature = tuple([leaf.type if leaf.__class__ is _Abstract else None for leaf in leaves])
-            known = entry.signature([x for x in leaves]) if None in signature else signature
+            known = entry.signature(leaves) if None in signature else signature
             return Traced(entry, known, entry.recorded(known))
         except Exception as error:
             hide_internal_frames(error)
@@ -218,9 +221,10 @@ class Jitted:
             return self
         found = self._instances.get(id(instance))
         if found is None or found[0]() is not instance:
-            reference = weakref.ref(instance, lambda _, key=id(instance): self._instances.pop(key, None))
+            number = id(instance)
+            reference = weakref.ref(instance, lambda _: self._instances.pop(number, None))
             bound = Jitted(_WeakMethod(self._function, reference), self._policy, self._static.bound(), self._settings)
-            found = self._instances[id(instance)] = (reference, bound)
+            found = self._instances[number] = (reference, bound)
         return found[1]
 
     def __repr__(self) -> str:
@@ -422,12 +426,14 @@ def jit(
     Args:
         function: the function. Generator and async functions are refused.
         promotion: the policy of its implicit conversions; by default the one in force at the call (`mindspore`).
-        static_argnums, static_argnames: arguments that are Python values of the trace, keyed by value and type.
+        static_argnums: positions of arguments that are Python values of the trace, keyed by value and type.
+        static_argnames: the same by name.
         donate: give the old buffers of written Parameters to the program. Off, a failing device loses nothing.
         check_indices: True makes every bad index an IndexBoundsError, False none; by default indices that are
             known while tracing are checked.
         max_traces: raise RetraceLimitError instead of tracing more often than this.
         on_lossy: what to do about implicit conversions that can lose value: "ignore", "warn" or "error".
+        **mindspore_options: MindSpore's own, which mean nothing here and may only have their defaults.
 
     >>> import tracejit
     >>> w = tracejit.Parameter([1.0, 2.0], name="w")
@@ -469,5 +475,3 @@ def _check_function(function: Any) -> None:
         )
     if inspect.iscoroutinefunction(target):
         raise AttributeTypeError(f"jit: {function.__name__} is an async function, which cannot be traced")
-
-

@@ -317,5 +317,3 @@ def _output(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
         return cast.result
     assert not isinstance(value, Literal) and isinstance(value.type, TensorType)
     return value
-
-

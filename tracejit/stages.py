@@ -87,7 +87,7 @@ class Compiled:
         return self._compiled.as_text()
 
     def cost_analysis(self) -> Any:
-        """Return XLA's costs of the compiled program: `flops`, `bytes accessed`, …"""
+        """Return XLA's costs of the compiled program: `flops`, `bytes accessed` and others."""
         costs = self._compiled.cost_analysis()
         return costs[0] if isinstance(costs, list) else costs
 
@@ -96,6 +96,7 @@ class Compiled:
         return self._compiled.memory_analysis()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for; raises DTypeError naming the argument for others."""
         try:
             traced = self._traced
             entry, leaves = traced._entry.owner._find(args, kwargs, None)

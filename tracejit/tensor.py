@@ -14,7 +14,7 @@ from tracejit.ambient import AMBIENT
 from tracejit.bridge import backend
 from tracejit.dtypes import DType, as_dtype
 from tracejit.errors import DTypeError, ScalarOverflowError, TraceError
-from tracejit.ir import ScalarType, TensorType, Type, Value
+from tracejit.ir import TensorType, Type, Value
 from tracejit.tracer import Builder, escaped
 
 

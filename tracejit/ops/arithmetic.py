@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tracejit import dtypes as dt
-from tracejit.ops.record import Dialects, op
+from tracejit.errors import AttributeValueError, DTypeError, ShapeError
+from tracejit.ops.record import Dialects, Op, Sample, op
 from tracejit.ops.sets import (
     ALL,
     BOOL,
@@ -25,12 +26,18 @@ from tracejit.ops.sets import (
 from tracejit.ops.shapes import broadcast
 
 SAMPLES = ("f32[2,3] f32[3]", "i8[4] i32[4]", "f16[3] 2.5", "2 i16[2,1]", "b1[3] u8[3]", "f64[] f32[2]")
+REFUSED = (
+    Sample("f32[2] f32[3]", raises=ShapeError),
+    Sample("u16[3] i16[3]", raises=DTypeError),
+    Sample("i32[3] 1j", raises=DTypeError),
+    Sample("b1[3] b1[3]", raises=DTypeError),
+    Sample("2 3", raises=DTypeError),
+)
 
 
-def _binary(class_name: str, doc: str, **options: Any):
-    options.setdefault("samples", SAMPLES)
+def _binary(class_name: str, doc: str, samples: tuple[str, ...] = SAMPLES, **options: Any):
     options.setdefault("scalars", "same")
-    return op(class_name, "input_x:T, input_y:T", doc=doc, shape=broadcast, **options)
+    return op(class_name, "input_x:T, input_y:T", doc=doc, shape=broadcast, samples=(*samples, *REFUSED), **options)
 
 
 def quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -41,7 +48,7 @@ def quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         wide = [int(a) for a in np.broadcast_arrays(x, y)[0].ravel()]
         divisors = [int(b) for b in np.broadcast_arrays(x, y)[1].ravel()]
         exact = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0 for a, b in zip(wide, divisors)]
-    wrapped = np.array([value & (2 ** info.bits - 1) for value in exact], np.uint64).astype(x.dtype)
+    wrapped = np.array([value & (2**info.bits - 1) for value in exact], np.uint64).astype(x.dtype)
     shape = np.broadcast_shapes(x.shape, y.shape)
     return np.where(np.broadcast_to(y, shape) == 0, by_zero, wrapped.reshape(shape)).astype(x.dtype)
 
@@ -52,6 +59,19 @@ def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         inexact = (y != 0) & (truncated * y != x) & ((x < 0) != (y < 0))
         return np.where(inexact, truncated - 1, truncated).astype(x.dtype)
+
+
+def _real(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.longdouble if x.dtype.itemsize == 8 else np.float64)
+
+
+def _floor(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Round the quotient down, with more precision than the operands have."""
+    return np.floor(_real(x) / _real(y))
+
+
+def _float_modulus(x: np.ndarray, y: np.ndarray, rounded: Callable[..., Any]) -> np.ndarray:
+    return _real(x) - rounded(_real(x) / _real(y)) * _real(y)
 
 
 def _by_kind(on_floats: Callable[..., Any], on_integers: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,6 +93,15 @@ def _integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     values = [power(int(a), int(b)) for a, b in np.broadcast(x, y)]
     return np.array(values, np.uint64).astype(x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
+
+
+def _exponent(op: Op, position: int, value: Any, dtype: dt.DType) -> None:
+    if position == 1 and dt.is_integer(dtype) and value < 0:
+        raise AttributeValueError(
+            f"{op.name}: integers to the negative power {value} are no integers",
+            types={"input_x": dtype, "input_y": value},
+            fix=f"give the float {float(value)} as the exponent, or convert the base, as in ops.cast(x, tracejit.float32)",
+        )
 
 
 _COMPLEX_IN_2X = Dialects(HALF_AND_SINGLE, INEXACT)
@@ -103,38 +132,39 @@ real_div = _binary(
 div_no_nan = _binary(
     "DivNoNan",
     "x / y, and 0 wherever y is 0.",
-    accepts=NUMBERS,
+    accepts=Dialects(NUMBERS, INEXACT | {dt.uint8, dt.int8, dt.int32, dt.int64}),
     reference=_by_kind(
         lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)),
         lambda x, y: np.where(y == 0, 0, quotient(x, np.where(y == 0, 1, y).astype(y.dtype))),
     ),
-    differs="Integers are accepted in both dialects, as r1.1's inference does.",
+    differs="Integers are computed (MindSpore's CPU has no kernel for them).",
 )
 floor_div = _binary(
-    "FloorDiv", "floor(x / y).", accepts=REALS_THEN_BOOL, methods=("__floordiv__", "floor_divide"),
-    reference=_by_kind(lambda x, y: np.floor(x / y), floor_quotient),
+    "FloorDiv", "The real quotient x / y, rounded down.", accepts=REALS_THEN_BOOL,
+    methods=("__floordiv__", "floor_divide"), reference=_by_kind(_floor, floor_quotient),
+    differs="float64 is exact too: 1.0 // 0.1 is 9 (MindSpore, which rounds the quotient first, gives 10).",
 )  # fmt: skip
 truncate_div = _binary(
-    "TruncateDiv", "x / y, truncated toward zero.", accepts=REALS,
+    "TruncateDiv", "x / y, truncated toward zero.", accepts=REALS_THEN_BOOL,
     reference=_by_kind(lambda x, y: np.trunc(x / y), quotient),
 )  # fmt: skip
 floor_mod = _binary(
     "FloorMod",
-    "x - floor(x / y) * y, with the sign of y.",
+    "x - floor(x / y) * y, with the real quotient and the sign of y; NaN for an infinite y.",
     accepts=REALS_THEN_BOOL,
     methods=("__mod__", "floor_mod"),
     reference=_by_kind(
-        lambda x, y: x - np.floor(x / y) * y,
+        lambda x, y: _float_modulus(x, y, np.floor),
         lambda x, y: np.where(y == 0, 0, x - floor_quotient(x, y) * y),
     ),
     differs="Integers modulo zero are 0 (MindSpore's CPU kernels give the least integer).",
 )
 mod = _binary(
     "Mod",
-    "x - trunc(x / y) * y, with the sign of x; 0 modulo 0 is 0.",
+    "x - trunc(x / y) * y, with the real quotient and the sign of x; 0 modulo 0 is 0; NaN for an infinite y.",
     accepts=REALS,
     reference=_by_kind(
-        lambda x, y: np.where((x == 0) & (y == 0), 0, x - np.trunc(x / y) * y),
+        lambda x, y: np.where((x == 0) & (y == 0), 0, _float_modulus(x, y, np.trunc)),
         lambda x, y: np.where(y == 0, 0, x - quotient(x, y) * y),
     ),
     differs="Integers modulo zero are 0 (MindSpore's CPU kernels give the least integer).",
@@ -142,7 +172,7 @@ mod = _binary(
 truncate_mod = _binary(
     "TruncateMod",
     "C's fmod(x, y), with the sign of x.",
-    accepts=REALS,
+    accepts=Dialects(REALS, FLOATS | {dt.uint8, dt.int8, dt.int32}),
     reference=_by_kind(np.fmod, lambda x, y: np.where(y == 0, 0, x - quotient(x, y) * y)),
     differs="Integers modulo zero are 0.",
 )
@@ -151,6 +181,7 @@ pow_ = _binary(
     "x to the power y. Integers are exact modulo 2**bits; a negative exponent gives 0, or ±1 for the base ±1.",
     accepts=NUMBERS,
     methods=("__pow__", "pow"),
+    check_literal=_exponent,
     reference=_by_kind(np.power, _integer_power),
     differs="MindSpore computes integer powers in float64, which loses and clamps large results.",
 )
@@ -171,9 +202,7 @@ minimum = _binary(
 squared_difference = _binary(
     "SquaredDifference",
     "(x - y) squared.",
-    accepts=Dialects(
-        HALF_AND_SINGLE | {dt.int32}, HALF_AND_SINGLE | {dt.int32, dt.int64, dt.float64} | COMPLEXES
-    ),
+    accepts=Dialects(HALF_AND_SINGLE | {dt.int32}, HALF_AND_SINGLE | {dt.int32, dt.int64, dt.float64} | COMPLEXES),
     reference=lambda x, y: np.conj(x - y) * (x - y) if np.iscomplexobj(x) else (x - y) * (x - y),
     samples=("f32[2,3] f32[3]", "i8[4] i32[4]", "f16[3] 2.5", "b1[3] f32[3]"),
 )
@@ -200,6 +229,7 @@ xlogy = _binary(
     "0 where x is 0 and y is not NaN, else x * log(y).",
     accepts=_COMPLEX_IN_2X,
     reference=lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * _quiet(np.log, y)),
+    tensors_only=Dialects(False, True),
     samples=("f32[2,3] f32[3]", "i8[4] f32[4]", "f16[3] 2.5", "b1[3] f32[3]"),
     differs="MindSpore's CPU kernel does not mask x = 0 and gives NaN for log of 0 and of negative numbers.",
 )
@@ -224,7 +254,17 @@ def _bitwise(class_name: str, word: str, reference: Callable[..., Any], method: 
         reference=reference,
         methods=(method,),
         scalars="same",
-        samples=("i32[2,3] i32[3]", "i8[4] i32[4]", "u8[3] i8[3]", "b1[3] b1[3]", "i16[3] 5"),
+        samples=(
+            "i32[2,3] i32[3]",
+            "i8[4] i32[4]",
+            "u8[3] i8[3]",
+            "b1[3] b1[3]",
+            "i16[3] 5",
+            Sample("i8[2] i8[3]", raises=ShapeError),
+            Sample("i32[3] f32[3]", raises=DTypeError),
+            Sample("i32[3] 2.5", raises=DTypeError),
+            Sample("u16[3] i16[3]", raises=DTypeError),
+        ),
         differs="bool with bool is accepted in both dialects (r1.1 refuses it).",
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import ShapeError
+from tracejit.errors import AttributeTypeError, DTypeError, ShapeError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Dialects, Op, Sample, op
 from tracejit.ops.sets import ALL, BOOL, FLOATS, HALF_AND_SINGLE, REALS, REALS_THEN_BOOL
@@ -26,7 +26,12 @@ def _comparison(class_name: str, symbol: str, method: str, accepts: Any, referen
         shape=broadcast,
         reference=reference,
         methods=(method,),
-        samples=SAMPLES,
+        samples=(
+            *SAMPLES,
+            Sample("f32[2] f32[3]", raises=ShapeError),
+            Sample("u16[3] i16[3]", raises=DTypeError),
+            Sample("2 3", raises=DTypeError),
+        ),
         scalars="bool",
         comparison=symbol,
     )
@@ -66,7 +71,15 @@ approximate_equal = op(
     shape=_equal_shapes,
     reference=_approximately,
     tensors_only=True,
-    samples=("f32[3] f32[3]", "f16[2,2] f32[2,2]", Sample("f32[3] f32[3]", {"tolerance": 0.5})),
+    samples=(
+        "f32[3] f32[3]",
+        "f16[2,2] f32[2,2]",
+        Sample("f32[3] f32[3]", {"tolerance": 0.5}),
+        Sample("f32[3] f32[1]", raises=ShapeError),
+        Sample("i32[3] i32[3]", raises=DTypeError),
+        Sample("f32[3] 2.5", raises=DTypeError),
+        Sample("f32[3] f32[3]", {"tolerance": 1}, raises=AttributeTypeError),
+    ),
     differs="The r1.1 page's own example contradicts its strict rule; the rule holds here, as in every run.",
 )
 
@@ -81,7 +94,14 @@ def _logical(class_name: str, word: str, reference: Callable[..., Any]):
         shape=broadcast,
         reference=reference,
         methods=(class_name.replace("Logical", "logical_").lower(),),
-        samples=("b1[2,3] b1[3]", "b1[3] True"),
+        tensors_only=Dialects(False, "but bool"),
+        samples=(
+            "b1[2,3] b1[3]",
+            "b1[3] True",
+            Sample("b1[2] b1[3]", raises=ShapeError),
+            Sample("b1[3] i32[3]", raises=DTypeError),
+            Sample("b1[3] 2", raises=DTypeError),
+        ),
     )
 
 

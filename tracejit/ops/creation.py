@@ -47,7 +47,10 @@ full = op(
     attributes=(Attribute("size", checks.shape), Attribute("fill_value", _fill_value), DTYPE),
     shape=lambda op, types, attributes: [attributes["size"]],
     reference=lambda size, fill_value, dtype: np.full(size, fill_value, dtype.numpy),
-    samples=(Sample("", {"size": (2, 3), "fill_value": 2.5}), Sample("", {"size": (2,), "fill_value": 7, "dtype": dt.int8})),
+    samples=(
+        Sample("", {"size": (2, 3), "fill_value": 2.5}),
+        Sample("", {"size": (2,), "fill_value": 7, "dtype": dt.int8}),
+    ),
     differs="The dtype defaults to float32.",
 )
 
@@ -66,7 +69,10 @@ def arange_bounds(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
 def _arange_shape(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
     start, end, step = arange_bounds(attributes["start"], attributes["end"], attributes["step"])
     if step == 0 or not all(math.isfinite(number) for number in (start, end, step)):
-        raise AttributeValueError(f"arange: start {start}, end {end}, step {step} make no range", fix="use finite numbers and a step other than 0")
+        raise AttributeValueError(
+            f"arange: start {start}, end {end}, step {step} make no range",
+            fix="use finite numbers and a step other than 0",
+        )
     exact = all(isinstance(number, int) for number in (start, end, step))
     return [(max(0, -((start - end) // step) if exact else math.ceil((end - start) / step)),)]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tracejit import dtypes as dt
 from tracejit.ops import checks
-from tracejit.ops.record import Attribute, Dialects, Sample, op
-from tracejit.ops.sets import ALL, BOOL, FLOATS, INEXACT, INTEGERS, NUMBERS, REALS
+from tracejit.ops.record import Attribute, Sample, op
+from tracejit.ops.sets import ALL, BOOL, INEXACT, INTEGERS, NUMBERS, REALS
 from tracejit.ops.shapes import same_as_first
 
 
@@ -39,9 +39,7 @@ sqrt = _unary(
     samples=("f32[2,3]", "i32[4]", "f64[]"),
 )
 tanh = _unary("Tanh", "The hyperbolic tangent.", INEXACT, np.tanh, methods=("tanh",))
-sigmoid = _unary(
-    "Sigmoid", "1 / (1 + exp(-x)).", INEXACT, _quiet(lambda x: 1 / (1 + np.exp(-x))), methods=("sigmoid",)
-)
+sigmoid = _unary("Sigmoid", "1 / (1 + exp(-x)).", INEXACT, _quiet(lambda x: 1 / (1 + np.exp(-x))), methods=("sigmoid",))
 relu = _unary(
     "ReLU", "x where x > 0, else 0.", REALS, lambda x: np.maximum(x, np.zeros((), x.dtype)), methods=("relu",)
 )
@@ -83,4 +81,3 @@ cast = op(
     samples=(Sample("f32[2,3]", {"dtype": dt.float16}), Sample("i32[4]", {"dtype": dt.float32})),
     differs="MindSpore's CPU kernels give x86's bits for floats outside the integer's range.",
 )
-

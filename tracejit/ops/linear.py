@@ -19,7 +19,10 @@ def _swapped(shape: tuple[int, ...], swap: bool) -> tuple[int, ...]:
 
 
 def _matmul(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    left, right = _swapped(types[0].shape, attributes["transpose_a"]), _swapped(types[1].shape, attributes["transpose_b"])
+    left, right = (
+        _swapped(types[0].shape, attributes["transpose_a"]),
+        _swapped(types[1].shape, attributes["transpose_b"]),
+    )
     rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
     batch = broadcast_shapes([left[:-2], right[:-2]])
     fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]

@@ -112,8 +112,10 @@ class Op:
     samples: tuple[Sample, ...]
     #: The operator has an answer for Python scalars alone (inside a trace): "same" kind, "float" or "bool".
     scalars: str | None
-    #: Operands must be tensors: a Python scalar is refused.
-    tensors_only: bool
+    #: Operands must be tensors: a Python scalar is refused; "but bool": Python's bools are taken. Or Dialects of these.
+    tensors_only: Any
+    #: Refuses values of Python scalars that the operator has no answer for: a function of (op, position, value, dtype).
+    check_literal: Callable[..., None] | None
     #: Comparison symbol, for scalars outside the tensor's dtype, which compare by their true value.
     comparison: str | None
     #: The lowering differs by dialect: in 2.x it gets `dialect="2.x"`.
@@ -235,7 +237,8 @@ def op(
     reference: Callable[..., Any] | None = None,
     samples: Iterable[Any] = (),
     scalars: str | None = None,
-    tensors_only: bool = False,
+    tensors_only: Any = False,
+    check_literal: Callable[..., None] | None = None,
     comparison: str | None = None,
     dialect_matters: bool = False,
     bounds: Callable[..., Any] | None = None,
@@ -272,6 +275,7 @@ def op(
         samples=tuple(s if isinstance(s, Sample) else Sample(s) for s in samples),
         scalars=scalars,
         tensors_only=tensors_only,
+        check_literal=check_literal,
         comparison=comparison,
         dialect_matters=dialect_matters,
         bounds=bounds,

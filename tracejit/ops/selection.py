@@ -59,7 +59,7 @@ def _one_hot(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> lis
     return [shape[:axis] + (attributes["depth"],) + shape[axis:]]
 
 
-def _one_hot_reference(indices, on_value, off_value, depth, axis=-1):  # noqa: ANN001, ANN202
+def _one_hot_reference(indices, on_value, off_value, depth, axis=-1):
     hot = indices[..., None] == np.arange(depth)
     return np.moveaxis(np.where(hot, on_value, off_value), -1, axis)
 
@@ -75,7 +75,6 @@ one_hot = op(
     samples=(Sample("i32[3] f32[] f32[]", {"depth": 4}), Sample("i64[2,2] f32[] f32[]", {"depth": 3, "axis": 0})),
     differs="on_value and off_value are converted to one dtype.",
 )
-
 
 
 def _indexed_axes(index: tuple[Any, ...], rank: int) -> list[int]:

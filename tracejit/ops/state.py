@@ -40,4 +40,6 @@ def _assign(class_name: str, doc: str, accepts: Any, reference: Callable[..., An
 
 assign = _assign("Assign", "Write value into variable; returns variable.", ALL, lambda variable, value: value)
 assign_add = _assign("AssignAdd", "Add value to variable in place; returns variable.", NUMBERS, lambda p, v: p + v)
-assign_sub = _assign("AssignSub", "Subtract value from variable in place; returns variable.", NUMBERS, lambda p, v: p - v)
+assign_sub = _assign(
+    "AssignSub", "Subtract value from variable in place; returns variable.", NUMBERS, lambda p, v: p - v
+)

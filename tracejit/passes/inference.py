@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 
 from tracejit import policies
 from tracejit.bridge import backend
-from tracejit.dtypes import DType, integer_range, is_integer
+from tracejit.dtypes import DType, float32, holds, int32, integer_range, is_integer
 from tracejit.errors import DTypeError, ParameterCastError, ScalarOverflowError
 from tracejit.ir import SCALAR_TYPES, Literal, ScalarType, TensorType, Type, Value
-from tracejit.ops.record import INDEX_DTYPES, Op, Operand
-from tracejit.policies import UNKNOWN, Policy, Rule
+from tracejit.ops.record import INDEX_DTYPES, Op, Operand, in_dialect
+from tracejit.policies import UNKNOWN, Decision, Policy, Rule
 
 _HYPER_RULE = Rule("hyper-parameter", "A scalar input with a group of its own takes the written Parameter's dtype.")
+_SCALAR_RULE = Rule("scalar-scalar", "Python scalars compute as Python does and stay scalars.")
 
 
 class Conversion(NamedTuple):
-    """What becomes of one operand: the dtype (or scalar kind) it is converted to, and the rule that says so."""
+    """What becomes of one operand: the dtype (or scalar type) it is converted to, and the rule that says so."""
 
     to: DType | ScalarType
     rule: Rule
@@ -40,180 +41,198 @@ _known: dict[Any, Inference] = {}
 
 def infer(op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy) -> Inference:
     """Return result types and conversions of an operation, or raise the error that the call deserves."""
-    types = tuple([operand.type for operand in operands])
-    key = (op.name, policy.name, types, repr(attributes) if attributes else None)
+    if op.name == "constant":  # its array is an attribute: too large for a key, and too rare to meet again
+        return _Call(op, operands, attributes, policy).infer()
+    key: tuple[Any, ...] = (
+        op.name,
+        policy.name,
+        tuple([operand.type for operand in operands]),
+        repr(attributes) if attributes else None,
+    )
     if policy.needs_values:
         key += (tuple([repr(x.value) if isinstance(x, Literal) else None for x in operands]),)
-    known = _known.get(key) if op.name != "constant" else None
+    known = _known.get(key)
     if known is None:
-        known = _infer(op, operands, types, attributes, policy)
-        if op.name != "constant":
-            _known[key] = known
+        known = _known[key] = _Call(op, operands, attributes, policy).infer()
     return known
 
 
-def _infer(op: Op, operands: Sequence[Value], types: tuple[Type, ...], attributes: Mapping[str, Any], policy: Policy):
-    specs = op.spread(len(types))
-    conversions: list[Conversion | None] = [None] * len(types)
-    groups: dict[str, DType] = {}
-    for group, positions in _groups(specs).items():
-        decided = _decide(op, group, positions, operands, types, specs, policy)
-        if decided.dtype is None:
-            return _scalar_operation(op, types, decided.kind)
-        groups[group] = decided.dtype
-        for position, rule in zip(positions, decided.rules):
-            conversions[position] = Conversion(decided.dtype, rule)
-    _check_operands(op, specs, types)
-    _convert_hyper_parameters(specs, types, conversions, groups)
-    for group, dtype in groups.items():
-        accepted = op.accepted(group, policy.dialect)
-        if accepted is not None and dtype not in accepted:
-            raise _not_accepted(op, types, group, dtype, accepted, policy)
-    return Inference(_result_types(op, types, conversions, groups, attributes, policy), tuple(conversions), groups)
+class _Call:
+    """One operation whose types are wanted."""
 
+    def __init__(self, op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy):
+        self.op, self.operands, self.attributes, self.policy = op, operands, attributes, policy
+        self.types: tuple[Type, ...] = tuple([operand.type for operand in operands])
+        self.specs = op.spread(len(operands))
+        self.conversions: list[Conversion | None] = [None] * len(operands)
+        self.groups: dict[str, DType] = {}
 
-def _groups(specs: Sequence[Operand]) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = {}
-    for position, spec in enumerate(specs):
-        if spec.group is not None and spec.role != "scalar":
-            groups.setdefault(spec.group, []).append(position)
-    return groups
+    def infer(self) -> Inference:
+        for group, positions in self._positions().items():
+            decided = self._decide(positions)
+            if decided.dtype is None:
+                return self._scalar_operation(decided.kind)
+            self.groups[group] = decided.dtype
+            for position, rule in zip(positions, decided.rules):
+                self.conversions[position] = Conversion(decided.dtype, rule)
+        for spec, type_ in zip(self.specs, self.types):
+            self._check_operand(spec, type_)
+        self._convert_hyper_parameters()
+        self._check_accepted()
+        return Inference(self._results(), tuple(self.conversions), self.groups)
 
+    def _names(self) -> dict[str, Any]:
+        return self.op.names_of(self.types)
 
-def _decide(op, group, positions, operands, types, specs, policy: Policy):  # noqa: ANN001, ANN202
-    seen = tuple([_as_seen(operands[i], types[i], specs[i], policy) for i in positions])
-    if all(operand.dtype is None for operand in seen):
-        return _decide_scalars(op, positions, operands, types, seen, policy)
-    if op.tensors_only and any(operand.dtype is None for operand in seen):
-        raise DTypeError(
-            f"{op.name} takes tensors, not Python scalars",
-            types=op.names_of(types),
-            fix="wrap the scalar, as in tracejit.Tensor(2.0)",
-        )
-    try:
-        return policy.decide(seen)
-    except policies.WrittenConversion as error:
-        raise _parameter_cast(op, positions, operands, types, error, policy) from None
-    except policies.PromotionError as error:
-        raise DTypeError(
-            f"{op.name}: {error.reason}", types=op.names_of(types), rule=_rule_text(policy, error.rule), fix=error.fix
-        ) from None
+    def _positions(self) -> dict[str, list[int]]:
+        groups: dict[str, list[int]] = {}
+        for position, spec in enumerate(self.specs):
+            if spec.group is not None and spec.role != "scalar":
+                groups.setdefault(spec.group, []).append(position)
+        return groups
 
+    def _seen(self, position: int) -> policies.Operand:
+        """Return an operand as the policy sees it."""
+        operand, type_ = self.operands[position], self.types[position]
+        if isinstance(type_, ScalarType):
+            value = operand.value if self.policy.needs_values and isinstance(operand, Literal) else UNKNOWN
+            return policies.Operand(None, type_.kind, value, 0)
+        written = self.specs[position].role == "write"
+        return policies.Operand(type_.dtype, type_.dtype.kind, UNKNOWN, type_.ndim, written)
 
-def _as_seen(operand: Value, type_: Type, spec: Operand, policy: Policy) -> policies.Operand:
-    if isinstance(type_, ScalarType):
-        value = operand.value if policy.needs_values and isinstance(operand, Literal) else UNKNOWN
-        return policies.Operand(None, type_.kind, value, 0)
-    return policies.Operand(type_.dtype, type_.dtype.kind, UNKNOWN, type_.ndim, spec.role == "write")
-
-
-def _decide_scalars(op, positions, operands, types, seen, policy: Policy):  # noqa: ANN001, ANN202
-    traced = any(not isinstance(operands[i], Literal) for i in positions)
-    if op.scalars is None or (not traced and len(positions) > 1):
-        raise DTypeError(
-            f"{op.name} needs at least one tensor; it was given Python scalars only",
-            types=op.names_of(types),
-            fix="make one of them a tensor, as in tracejit.Tensor(2.0), or compute with Python's own operators",
-        )
-    return policy.decide(seen)
-
-
-def _parameter_cast(op, positions, operands, types, error, policy: Policy) -> ParameterCastError:  # noqa: ANN001
-    position = positions[error.position]
-    name = operands[position].name or op.spread(len(types))[position].name
-    held, needed = error.held, error.needed
-    return ParameterCastError(
-        f"{op.name} writes Parameter {name!r} of {held.name}, which the conversion to {needed.name} would need",
-        types=op.names_of(types),
-        rule=f"{policy.name}: a Parameter that an operator writes is never converted",
-        fix=f"convert the other operand explicitly, as in ops.cast(value, tracejit.{held.name})",
-    )
-
-
-def _rule_text(policy: Policy, rule: Rule | str | None) -> str:
-    return f"{policy.name}: {rule.text if isinstance(rule, Rule) else rule or 'no rule joins these types'}"
-
-
-def _not_accepted(op, types, group, dtype, accepted, policy: Policy) -> DTypeError:  # noqa: ANN001
-    names = ", ".join(sorted((d.name for d in accepted), key=lambda name: (name.rstrip("0123456789"), len(name), name)))
-    return DTypeError(
-        f"{op.name} does not take {dtype.name}",
-        types=op.names_of(types),
-        rule=f"{policy.name} (dialect {policy.dialect}): {op.class_name} computes in {names}",
-        fix=f"convert an operand, as in ops.cast(x, tracejit.{_nearest(dtype, accepted).name})",
-    )
-
-
-def _nearest(dtype: DType, accepted: frozenset[DType]) -> DType:
-    from tracejit.dtypes import float32, holds, int32
-
-    wider = [d for d in (int32, float32) if d in accepted]
-    candidates = wider or sorted(accepted, key=lambda d: d.bits)
-    return next((d for d in candidates if holds(d, dtype)), candidates[0])
-
-
-def _check_operands(op: Op, specs: Sequence[Operand], types: Sequence[Type]) -> None:
-    for spec, type_ in zip(specs, types):
-        if spec.role == "index" and (isinstance(type_, ScalarType) or type_.dtype not in INDEX_DTYPES):
+    def _decide(self, positions: Sequence[int]) -> Decision:
+        seen = tuple([self._seen(position) for position in positions])
+        if all(operand.dtype is None for operand in seen):
+            self._check_scalars(positions)
+        elif any(operand.dtype is None and self._refuses(operand.kind) for operand in seen):
             raise DTypeError(
-                f"{op.name}: {spec.name} must be an int32 or int64 tensor, not {type_}",
-                types=op.names_of(types),
+                f"{self.op.name} takes tensors, not Python scalars",
+                types=self._names(),
+                fix="wrap the scalar, as in tracejit.Tensor(2.0)",
+            )
+        try:
+            return self.policy.decide(seen)
+        except policies.WrittenConversion as error:
+            raise self._parameter_cast(positions[error.position], error) from None
+        except policies.PromotionError as error:
+            raise DTypeError(
+                f"{self.op.name}: {error.reason}",
+                types=self._names(),
+                rule=f"{self.policy.name}: {error.rule}",
+                fix=error.fix,
+            ) from None
+
+    def _refuses(self, kind: str) -> bool:
+        """Say whether the operator takes no Python scalar of a kind beside its tensors."""
+        tensors_only = in_dialect(self.op.tensors_only, self.policy.dialect)
+        return bool(tensors_only) and not (tensors_only == "but bool" and kind == "bool")
+
+    def _check_scalars(self, positions: Sequence[int]) -> None:
+        """Refuse a group of Python scalars only, but where the operator computes with them inside a trace."""
+        traced = any(not isinstance(self.operands[i], Literal) for i in positions)
+        if self.op.scalars is None or (not traced and len(positions) > 1):
+            raise DTypeError(
+                f"{self.op.name} needs at least one tensor; it was given Python scalars only",
+                types=self._names(),
+                fix="make one of them a tensor, as in tracejit.Tensor(2.0), or compute with Python's own operators",
+            )
+
+    def _parameter_cast(self, position: int, error: policies.WrittenConversion) -> ParameterCastError:
+        name = self.operands[position].name or self.specs[position].name
+        return ParameterCastError(
+            f"{self.op.name} writes Parameter {name!r} of {error.held.name}, which the conversion to "
+            f"{error.needed.name} would need",
+            types=self._names(),
+            rule=f"{self.policy.name}: a Parameter that an operator writes is never converted",
+            fix=f"convert the other operand explicitly, as in ops.cast(value, tracejit.{error.held.name})",
+        )
+
+    def _check_operand(self, spec: Operand, type_: Type) -> None:
+        scalar = isinstance(type_, ScalarType)
+        if spec.role == "index" and (scalar or type_.dtype not in INDEX_DTYPES):
+            raise DTypeError(
+                f"{self.op.name}: {spec.name} must be an int32 or int64 tensor, not {type_}",
+                types=self._names(),
                 fix=f"convert it, as in ops.cast({spec.name}, tracejit.int32)",
             )
-        if spec.group is None and spec.role == "read" and isinstance(type_, ScalarType) and op.scalars != "cast":
+        if scalar and spec.group is None and spec.role == "read" and self.op.scalars != "cast":
             raise DTypeError(
-                f"{op.name}: {spec.name} must be a tensor, not a Python {type_}",
-                types=op.names_of(types),
+                f"{self.op.name}: {spec.name} must be a tensor, not a Python {type_}",
+                types=self._names(),
                 fix="wrap it, as in tracejit.Tensor(2.0)",
             )
 
+    def _convert_hyper_parameters(self) -> None:
+        """Give scalars with a group of their own the dtype of what the operator writes."""
+        written = next((spec.group for spec in self.specs if spec.role == "write"), None)
+        for position, spec in enumerate(self.specs):
+            if spec.role == "scalar" and spec.group is not None and written is not None:
+                dtype = self.groups.setdefault(spec.group, self.groups[written])
+                self.conversions[position] = Conversion(dtype, _HYPER_RULE)
 
-def _convert_hyper_parameters(specs, types, conversions, groups) -> None:  # noqa: ANN001
-    written = next((spec.group for spec in specs if spec.role == "write"), None)
-    for position, spec in enumerate(specs):
-        if spec.role == "scalar" and written is not None:
-            groups.setdefault(spec.group, groups[written])
-            conversions[position] = Conversion(groups[written], _HYPER_RULE)
+    def _check_accepted(self) -> None:
+        for group, dtype in self.groups.items():
+            accepted = self.op.accepted(group, self.policy.dialect)
+            if accepted is None or dtype in accepted:
+                continue
+            names = sorted((d.name for d in accepted), key=lambda name: (name.rstrip("0123456789"), len(name), name))
+            raise DTypeError(
+                f"{self.op.name} does not take {dtype.name}",
+                types=self._names(),
+                rule=f"{self.policy.name} (dialect {self.policy.dialect}): {self.op.class_name} computes in "
+                + ", ".join(names),
+                fix=f"convert an operand, as in ops.cast(x, tracejit.{_nearest(dtype, accepted).name})",
+            )
+
+    def _scalar_operation(self, kind: str) -> Inference:
+        """Type an operation on Python scalars inside a trace: it stays a scalar (DECISIONS: a weak scalar)."""
+        scalars = self.op.scalars
+        if scalars == "float" and kind != "complex":
+            kind = "float"
+        if scalars == "same" and kind == "bool" and not self.op.name.startswith("bitwise"):
+            kind = "int"
+        computed = SCALAR_TYPES[kind]
+        result = SCALAR_TYPES["bool"] if scalars == "bool" else computed
+        return Inference((result,), (Conversion(computed, _SCALAR_RULE),) * len(self.types), {})
+
+    def _results(self) -> tuple[Type, ...]:
+        op, attributes = self.op, self.attributes
+        if op.shape is None:
+            return backend.abstract_results(op.name, tuple(map(_converted, self.types, self.conversions)), attributes)
+        shapes = op.shape(op, self.types, attributes)
+        groups = {"-": self.types[0].dtype, **self.groups} if self.types else self.groups
+        dtypes = [op.result_dtype(i, groups, attributes, self.policy.dialect) for i in range(len(shapes))]
+        return tuple(map(TensorType, dtypes, shapes))
 
 
-def _scalar_operation(op: Op, types: tuple[Type, ...], kind: str) -> Inference:
-    """Type an operation on Python scalars inside a trace: it stays a scalar (DECISIONS: a weak scalar)."""
-    computed = SCALAR_TYPES["float" if op.scalars == "float" and kind != "complex" else kind]
-    if op.scalars == "same" and kind == "bool":
-        computed = SCALAR_TYPES["bool" if op.name.startswith("bitwise") else "int"]
-    result = SCALAR_TYPES["bool"] if op.scalars == "bool" else computed
-    rule = Rule("scalar-scalar", "Python scalars compute as Python does and stay scalars.")
-    return Inference((result,), tuple([Conversion(computed, rule)] * len(types)), {})
+def _converted(type_: Type, conversion: Conversion | None) -> Type:
+    if conversion is None or isinstance(conversion.to, ScalarType):
+        return type_
+    return TensorType(conversion.to, type_.shape)
 
 
-def _result_types(op, types, conversions, groups, attributes, policy: Policy) -> tuple[Type, ...]:  # noqa: ANN001
-    if op.shape is None:
-        converted = [TensorType(c.to, t.shape) if c is not None else t for t, c in zip(types, conversions)]
-        return backend.abstract_results(op.name, tuple(converted), attributes)
-    shapes = op.shape(op, types, attributes)
-    names = {"-": types[0].dtype, **groups} if types else groups
-    return tuple(
-        [TensorType(op.result_dtype(i, names, attributes, policy.dialect), shape) for i, shape in enumerate(shapes)]
-    )
+def _nearest(dtype: DType, accepted: frozenset[DType]) -> DType:
+    """Return the accepted dtype that a message should suggest."""
+    candidates = [d for d in (int32, float32) if d in accepted] or sorted(accepted, key=lambda d: d.bits)
+    return next((d for d in candidates if holds(d, dtype)), candidates[0])
 
 
 def check_literals(op: Op, operands: Sequence[Value], inference: Inference, policy: Policy) -> None:
     """Refuse known Python integers that the integer dtype of their group cannot hold, as the policy says."""
     for operand, conversion in zip(operands, inference.conversions):
-        if isinstance(operand, Literal) and conversion is not None and isinstance(conversion.to, DType):
-            if not fits(operand.value, conversion.to):
-                _refuse(op, operand.value, conversion.to, policy)
+        if isinstance(operand, Literal) and conversion is not None and not fits(operand.value, conversion.to):
+            _check_overflow(op, operand.value, conversion.to, policy)
 
 
-def fits(value: Any, dtype: DType) -> bool:
+def fits(value: Any, to: DType | ScalarType) -> bool:
     """Say whether a Python scalar can be given to a dtype: only an int to an integer dtype can fail."""
-    if value.__class__ is not int or not is_integer(dtype):
+    if value.__class__ is not int or isinstance(to, ScalarType) or not is_integer(to):
         return True
-    low, high = integer_range(dtype)
+    low, high = integer_range(to)
     return low <= value <= high
 
 
-def _refuse(op: Op, value: int, dtype: DType, policy: Policy) -> None:
+def _check_overflow(op: Op, value: Any, dtype: Any, policy: Policy) -> None:
     compares = op.comparison is not None and policy.out_of_range == "error"
     wraps = policy.out_of_range == "wrap"
     if (compares or wraps) and -(2**63) <= value < 2**63:

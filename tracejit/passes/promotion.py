@@ -97,7 +97,12 @@ class _Promoter:
             if conversion is None or not _differs(operands[position].type, conversion.to):
                 continue
             operand = operands[position]
-            if op.comparison and isinstance(operand, Literal) and not _fits(operand, conversion) and _exact(policy):
+            if (
+                op.comparison
+                and isinstance(operand, Literal)
+                and not fits(operand.value, conversion.to)
+                and _exact(policy)
+            ):
                 return _known_comparison(operation, op, position, operand.value, conversion.to)
             self._judge(operation, operand, specs[position].name, conversion, policy)
             operands[position] = self._cast(operand, conversion, operation)
@@ -136,15 +141,11 @@ def _differs(type_: Type, to: DType | ScalarType) -> bool:
     return type_ != to if isinstance(to, ScalarType) else isinstance(type_, ScalarType) or type_.dtype is not to
 
 
-def _fits(literal: Literal, conversion: Conversion) -> bool:
-    return isinstance(conversion.to, ScalarType) or fits(literal.value, conversion.to)
-
-
 def _exact(policy: Any) -> bool:
     return policy.out_of_range == "error"
 
 
-def _known_comparison(operation: Operation, op: Op, position: int, value: int, dtype: Any) -> Operation:
+def _known_comparison(operation: Operation, op: Op, position: int, value: Any, dtype: Any) -> Operation:
     """Answer a comparison with an int outside the tensor's dtype by its true value (DECISIONS)."""
     above = value > integer_range(dtype)[1]
     literal_is_greater = above if position == 1 else not above
