@@ -4,7 +4,7 @@ It takes promoted Graphs (`tracejit.ir`) and knows nothing else of the front: po
 it the Tensor class once, so that Tensors are pytree nodes for the user's own JAX code.
 """
 
-from lowering import arithmetic, comparison, elementwise, structure  # noqa: F401  # registers the rules
+from lowering import arithmetic, bits, comparison, control, elementwise, structure, transforms  # noqa: F401  # registers the rules
 from lowering.arrays import (
     ArrayType,
     copy,
@@ -19,6 +19,7 @@ from lowering.arrays import (
     type_of,
     under_transformation,
     wait,
+    wide,
     x64,
 )
 from lowering.emit import emit
@@ -31,9 +32,10 @@ from lowering.programs import (
     abstract_results,
 )
 from lowering.registry import REGION_RULES, RULES
-from lowering.trees import bind, compile_time, flatten, flatten_named, map_leaves, unflatten
+from lowering.trees import LEAF, bind, compile_time, flatten, flatten_named, map_leaves, unflatten
 
 __all__ = [
+    "LEAF",
     "REGION_RULES",
     "RULES",
     "ArrayType",
@@ -62,5 +64,6 @@ __all__ = [
     "under_transformation",
     "unflatten",
     "wait",
+    "wide",
     "x64",
 ]

@@ -69,6 +69,14 @@ def x64_scope() -> Any:
     return jax.enable_x64(True)
 
 
+def wide(transformed: bool) -> Any:
+    """Return the context in which a program is to be called; None if it is the one that there is.
+
+    64-bit dtypes exist at top level. Under a transformation of the user's, the user's setting holds.
+    """
+    return None if transformed or _config.jax_enable_x64 else jax.enable_x64(True)
+
+
 def from_numpy(array: np.ndarray) -> Any:
     """Return a device array of host data that nobody else holds (it may be used without another copy)."""
     if jax.config.jax_enable_x64 or array.dtype.itemsize < 8:

@@ -21,11 +21,7 @@ def expand(array: Any, shape: tuple[int, ...]) -> Any:
     """Broadcast one array to a shape."""
     if array.shape == shape:
         return array
-    offset = len(shape) - len(array.shape)
-    kept = [axis for axis, length in enumerate(array.shape) if length != 1 or shape[offset + axis] == 1]
-    if len(kept) < len(array.shape):
-        array = lax.reshape(array, [array.shape[axis] for axis in kept])
-    return lax.broadcast_in_dim(array, shape, [offset + axis for axis in kept])
+    return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
 
 
 def like(array: Any, value: Any) -> Any:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from lowering.broadcasting import like
-from lowering.emit import literal_array
+from lowering.emit import PYTHON_WIDTHS, literal_array
 from lowering.registry import lower
 from tracejit.dtypes import DType
 
@@ -19,6 +19,7 @@ lower("tanh")(lax.tanh)
 lower("sigmoid")(lax.logistic)
 lower("neg")(lax.neg)
 lower("invert")(lax.bitwise_not)
+lower("stop_gradient")(lax.stop_gradient)
 
 
 @lower("sqrt")
@@ -39,15 +40,14 @@ def relu(x: Any) -> Any:
     return jax.nn.relu(x) if jnp.issubdtype(x.dtype, jnp.floating) else lax.max(x, like(x, 0))
 
 
-_PYTHON_KINDS = {"bool": ("bool", "bool"), "int": ("int32", "int64"), "float": ("float32", "float64")}
-_PYTHON_KINDS["complex"] = ("complex64", "complex128")
+_KINDS = {kind.__name__: widths for kind, widths in PYTHON_WIDTHS.items()}
 
 
 @lower("cast")
 def cast(x: Any, dtype: DType | str) -> Any:
     """Convert the values. A kind instead of a dtype makes a Python scalar of another kind, which has no fixed width."""
     if isinstance(dtype, str):
-        return lax.convert_element_type(x, _PYTHON_KINDS[dtype][bool(jax.config.jax_enable_x64)])
+        return lax.convert_element_type(x, _KINDS[dtype][bool(jax.config.jax_enable_x64)])
     if x.__class__ in (bool, int, float, complex):
         return jnp.asarray(literal_array(x, dtype))
     if jnp.issubdtype(x.dtype, jnp.complexfloating) and dtype.kind != "complex":

@@ -31,6 +31,8 @@ def _read(value: Value, env: dict[int, Any]) -> Any:
 
 def _results(operation: Operation, env: dict[int, Any]) -> Sequence[Any]:
     operands = [_read(value, env) for value in operation.operands]
+    if operation.name != "cast":  # a cast takes a Python scalar as it is; all else computes with arrays
+        operands = [scalar_array(x) if x.__class__ in PYTHON_WIDTHS else x for x in operands]
     attributes = operation.attributes
     if "rule" in attributes:
         attributes = {name: value for name, value in attributes.items() if name != "rule"}
@@ -69,12 +71,26 @@ def _check_value(value: Value, operation: Operation | None) -> None:
         )
 
 
+#: Narrow and wide dtypes of Python scalars, which compute in as many bits as there are.
+PYTHON_WIDTHS: dict[type, tuple[str, str]] = {
+    bool: ("bool", "bool"),
+    int: ("int32", "int64"),
+    float: ("float32", "float64"),
+    complex: ("complex64", "complex128"),
+}
+
+
+def scalar_array(value: Any) -> np.ndarray:
+    """Return a Python scalar as an array for computing among Python scalars."""
+    return np.asarray(value, PYTHON_WIDTHS[value.__class__][bool(jax.config.jax_enable_x64)])
+
+
 def literal_array(value: Any, dtype: DType) -> np.ndarray:
     """Return a Python scalar as a 0-d array: integers wrap, floats out of range are infinite, as Cast does."""
     target = dtype.numpy
     if dtype.kind in ("int", "uint"):
         return _integer_array(value, dtype)
-    if value.__class__ is int and dtype.kind != "bool":
+    if value.__class__ is int and dtype.kind != "bool" and not -(2**63) <= value < 2**63:
         try:
             value = float(value)
         except OverflowError:

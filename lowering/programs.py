@@ -13,11 +13,10 @@ from typing import Any
 import jax
 from jax import tree_util
 
-from lowering.arrays import type_of, under_transformation, x64_scope
+from lowering.arrays import type_of, under_transformation, wide, x64_scope
 from lowering.emit import check_x64, emit
 from tracejit.ir import Graph, ScalarType, Type
-
-_config = jax.config
+from tracejit.locations import user_traceback
 
 
 class Failed:
@@ -38,7 +37,8 @@ tree_util.register_pytree_node(Failed, lambda f: ((), f.number), lambda number, 
 
 
 def failed(error: BaseException) -> Failed:
-    """Keep an error for the caller of the program."""
+    """Keep an error for the caller of the program, without the frames of the body: they hold JAX's tracers."""
+    error.__traceback__ = user_traceback(error.__traceback__)
     number = next(_numbers)
     _errors[number] = error
     return Failed(number)
@@ -70,40 +70,42 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays; 64-bit dtypes exist unless somebody else's transformation says otherwise."""
-        if _config.jax_enable_x64 or under_transformation():
+        scope = wide(under_transformation())
+        if scope is None:
             return self.call(*arrays)
-        with x64_scope():
+        with scope:
             return self.call(*arrays)
 
 
 class StatefulProgram:
-    """A program with state: `call(inputs, written, read)` gives (outputs, new values of what is written).
+    """A program with state: `compiled(inputs, written, read)` gives (outputs, new values of what is written).
 
     `build(input types, state types)` makes the promoted Graph; its state is the written ones, then the read ones.
-    The buffers of `written` are donated: gone after the call, unless `donate` is off.
+    The buffers of `written` are donated: gone after the call, unless `donate` is off. `compiled` is C code, so that
+    no interrupt comes between the call and the caller's keeping its results; `wide` says in which context to call it.
     """
 
-    __slots__ = ("_compiled", "_seen", "donates")
+    __slots__ = ("_build", "_seen", "compiled", "donates")
+    #: Whether an interrupt can strike after the buffers are gone and before the results are there.
+    interruptible = False
 
     def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True):
         def body(inputs: Any, written: Any, read: Any) -> Any:
             state = [*written, *read]
-            graph = build([type_of(x) for x in inputs], [type_of(x) for x in state])
-            check_x64(graph)
-            outputs, new = emit(graph, inputs, state)
+            outputs, new = emit(self._graph(inputs, state), inputs, state)
             return outputs, new[: len(written)]
 
         body.__name__ = body.__qualname__ = name
-        self.donates = donate
-        self._compiled = jax.jit(body, donate_argnums=(1,) if donate else ())
+        self._build, self.donates = build, donate
+        self.compiled = jax.jit(body, donate_argnums=(1,) if donate else ())
         self._seen: set[Any] = set()
 
-    def call(self, inputs: Any, written: Any, read: Any) -> Any:
-        """Run the compiled program."""
-        if _config.jax_enable_x64 or under_transformation():
-            return self._compiled(inputs, written, read)
-        with x64_scope():
-            return self._compiled(inputs, written, read)
+    def _graph(self, inputs: Sequence[Any], state: Sequence[Any]) -> Graph:
+        return self._build([type_of(x) for x in inputs], [type_of(x) for x in state])
+
+    def check(self, inputs: Sequence[Any], read: Sequence[Any]) -> None:
+        """Raise X64Error before a call under the user's transformation, which can only read: not in the body."""
+        check_x64(self._graph(inputs, read))
 
     def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
         """Say whether the program has run for arrays of these types."""
@@ -116,7 +118,7 @@ class StatefulProgram:
     def lower(self, inputs: Any, written: Any, read: Any) -> Any:
         """Return JAX's Lowered for inputs and state of these types."""
         with x64_scope():
-            return self._compiled.lower(*[[_spec(type_) for type_ in types] for types in (inputs, written, read)])
+            return self.compiled.lower(*[[_spec(type_) for type_ in types] for types in (inputs, written, read)])
 
 
 class FixedProgram(StatefulProgram):
@@ -138,17 +140,16 @@ class FixedProgram(StatefulProgram):
 
 
 class CompiledProgram:
-    """An executable for one signature, called as a StatefulProgram is."""
+    """An executable for one signature, called as a StatefulProgram is; its caller has checked the arrays."""
 
-    __slots__ = ("_compiled", "_ran", "donates")
+    __slots__ = ("_ran", "compiled", "donates")
+    interruptible = True  # JAX calls executables from Python code
 
     def __init__(self, compiled: Any, donate: bool):
-        self._compiled, self.donates, self._ran = compiled, donate, False
+        self.compiled, self.donates, self._ran = compiled, donate, False
 
-    def call(self, inputs: Any, written: Any, read: Any) -> Any:
-        """Run the executable."""
-        with x64_scope():
-            return self._compiled(inputs, written, read)
+    def check(self, inputs: Sequence[Any], read: Sequence[Any]) -> None:
+        """Do nothing: an executable runs at once, whatever transformation is going on."""
 
     def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
         """Say whether it has run."""

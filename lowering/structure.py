@@ -214,7 +214,8 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Any:
 
 def _count(start: int, end: int, step: int, dtype: DType) -> Any:
     length = max(0, -((start - end) // step))
-    positions = lax.iota(dtype.numpy if dtype.kind != "bool" else np.dtype("int32"), length)
+    wide = np.dtype("int64" if jax.config.jax_enable_x64 else "int32")
+    positions = lax.iota(dtype.numpy if dtype.kind in ("int", "uint") else wide, length)
     values = positions * np.asarray(step, positions.dtype) + np.asarray(start, positions.dtype)
     return lax.convert_element_type(values, dtype.numpy)
 

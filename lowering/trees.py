@@ -9,9 +9,12 @@ from typing import Any
 import jax
 from jax import tree_util
 
+from tracejit.ir import Value
 from tracejit.locations import hide_folder
 
 _tensor_type: Any = ()
+#: The structure of a tree that is one leaf.
+LEAF = tree_util.tree_structure(0)
 
 
 def bind(tensor_type: type, parameter_type: type, wrap: Callable[[Any], Any]) -> None:
@@ -22,8 +25,15 @@ def bind(tensor_type: type, parameter_type: type, wrap: Callable[[Any], Any]) ->
     global _tensor_type
     _tensor_type = tensor_type
     hide_folder(os.path.dirname(jax.__file__))
-    tree_util.register_pytree_node(tensor_type, lambda t: ((t._data,), None), lambda _, children: wrap(children[0]))
+    tree_util.register_pytree_node(tensor_type, _array_of, lambda _, children: wrap(children[0]))
     tree_util.register_pytree_node(parameter_type, lambda p: ((), p._key), lambda key, _: key.parameter())
+
+
+def _array_of(tensor: Any) -> tuple[tuple[Any, ...], None]:
+    data = tensor._data
+    if data.__class__ is Value:  # tracejit is tracing, or was: no function of JAX's can do anything with it
+        tensor._leaf()
+    return (data,), None
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:

@@ -12,6 +12,7 @@ Tensor([2.5, 5. ], dtype=float32)
 import tracejit.dispatch  # noqa: F401  # fills tracejit.ops and the Tensor class
 from tracejit import errors, ops, policies
 from tracejit.ambient import check_indices, promotion
+from tracejit.control import cond, fori_loop, scan, switch, while_loop
 from tracejit.dtypes import (
     DType,
     as_dtype,
@@ -35,6 +36,7 @@ from tracejit.ir import Graph, TensorType
 from tracejit.jitted import jit
 from tracejit.parameter import Parameter
 from tracejit.tensor import Tensor
+from tracejit.transforms import checkpoint, custom_vjp, grad, jvp, value_and_grad, vjp, vmap
 
 __version__ = "0.1.0"
 
@@ -48,22 +50,34 @@ __all__ = [
     "bfloat16",
     "bool_",
     "check_indices",
-    "complex64",
+    "checkpoint",
     "complex128",
+    "complex64",
+    "cond",
+    "custom_vjp",
     "errors",
     "float16",
     "float32",
     "float64",
-    "int8",
+    "fori_loop",
+    "grad",
     "int16",
     "int32",
     "int64",
+    "int8",
     "jit",
+    "jvp",
     "ops",
     "policies",
     "promotion",
-    "uint8",
+    "scan",
+    "switch",
     "uint16",
     "uint32",
     "uint64",
+    "uint8",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    "while_loop",
 ]

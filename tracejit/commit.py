@@ -4,6 +4,7 @@ A Parameter changes only after the call succeeded. Its old buffer is donated, so
 has its answer here: an interrupt between the call and the write-back (results are kept in a list by one step of C
 code, and the write-back is another, repeated if an exception comes between); a failure in a signature's first run,
 when most out-of-memory errors come (host copies are kept until it succeeded); a failure later (StateLostError).
+A program that does not donate is awaited before the write-back, so that whatever fails, nothing is lost.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from itertools import starmap
 from typing import Any
 
 from tracejit.bridge import backend
 from tracejit.errors import StateError, StateLostError
 from tracejit.parameter import STATE_LOCK, Parameter
 from tracejit.tensor import Tensor
+
+#: What a program is called with: inputs, the old values of what is written, and what is only read.
+Raw = tuple[list[Any], list[Any], list[Any]]
 
 _set_data = Tensor._data.__set__  # type: ignore[attr-defined]  # the slot's own setter: C code, no interrupt inside
 
@@ -34,69 +39,84 @@ def run_stateful(
 
     `inputs` is called under the lock, since it may read Parameters. `check` looks at the outputs before the commit
     and may raise (only for a program that does not donate). Raises StateError under somebody else's JAX
-    transformation, before anything runs.
+    transformation, before anything runs, and StateLostError if a failure took donated buffers with it.
     """
-    if written and backend.under_transformation():
+    transformed = backend.under_transformation()
+    if transformed and written:
         raise _transformed(written)
+    scope = backend.wide(transformed)
     with STATE_LOCK:
-        arrays = [parameter._data for parameter in written]
-        others = [parameter._data for parameter in read]
-        given = inputs()
-        if check is not None:
-            return _checked_run(program, given, arrays, others, written, check)
-        if not written or program.has_run(given, arrays):
-            return _run(program, given, arrays, others, written)
-        return _first_run(program, given, arrays, others, written)
+        raw: Raw = (inputs(), [parameter._data for parameter in written], [parameter._data for parameter in read])
+        if transformed:
+            program.check(raw[0], raw[2])
+        if check is not None or (written and not program.donates):
+            return _run_awaited(program, raw, written, scope, check)
+        if written and not program.has_run(raw[0], raw[1]):
+            return _first_run(program, raw, written, scope)
+        try:
+            if not program.interruptible:
+                return _run(program, raw, written, scope)
+            with deferred_interrupt():
+                return _run(program, raw, written, scope)
+        except BaseException as error:
+            _check_lost(written, error)
+            raise
 
 
-def _run(program: Any, inputs: list[Any], arrays: list[Any], others: list[Any], written: Sequence[Parameter]) -> Any:
+def _run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> Any:
+    """Call and write back; each is one step of C code, so that an interrupt finds nothing half done."""
     box: list[Any] = []
     try:
-        box.extend(map(program.call, (inputs,), (arrays,), (others,)))
+        if scope is None:
+            box.extend(starmap(program.compiled, (raw,)))
+        else:
+            with scope:
+                box.extend(starmap(program.compiled, (raw,)))
         outputs, new = box[0]
         deque(map(_set_data, written, new), 0)
         return outputs
-    except BaseException as error:
+    except BaseException:
         if box:
             deque(map(_set_data, written, box[0][1]), 0)
-            raise
-        _check_lost(written, error)
         raise
 
 
-def _checked_run(program: Any, inputs: Any, arrays: Any, others: Any, written: Any, check: Any) -> Any:
+def _run_awaited(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any, check: Any) -> Any:
+    """Run a program that leaves the old buffers alone, and write back once it is known to have succeeded."""
     assert not program.donates
-    outputs, new = program.call(inputs, arrays, others)
-    check(outputs)
+    with scope or nullcontext():
+        outputs, new = program.compiled(*raw)
+    if check is not None:
+        check(outputs)
+    backend.wait(new)
     deque(map(_set_data, written, new), 0)
     return outputs
+
+
+def _first_run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> Any:
+    """Run a signature for the first time: interrupts wait, and host copies outlive the old buffers."""
+    with deferred_interrupt():
+        saved = [backend.host_copy(array) for array in raw[1]]
+        try:
+            outputs = _run(program, raw, written, scope)
+            backend.wait([parameter._data for parameter in written])
+        except BaseException:
+            for parameter, copy in zip(written, saved, strict=True):
+                if backend.has_failed(parameter._data):
+                    parameter._replace(backend.restore(copy))
+            raise
+        program.mark_run(raw[0], raw[1])
+        return outputs
 
 
 def _check_lost(written: Sequence[Parameter], error: BaseException) -> None:
     lost = [parameter.name or "(unnamed)" for parameter in written if backend.is_deleted(parameter._data)]
     if lost:
         raise StateLostError(
-            f"the call failed on the device after the buffers of {', '.join(lost)} had been donated to it: {error}",
+            f"the call failed after the buffers of {', '.join(lost)} had been given to the device: {error}",
             rule="a donated buffer is gone when the call fails at run time",
             fix="load the Parameters again; jit(donate=False) keeps the old buffers until a call has succeeded",
         ) from error
-
-
-def _first_run(program: Any, inputs: list[Any], arrays: list[Any], others: list[Any], written: Any) -> Any:
-    """Run a signature for the first time: the interrupt waits, and host copies outlive the old buffers."""
-    with deferred_interrupt():
-        saved = [backend.host_copy(array) for array in arrays] if program.donates else []
-        try:
-            outputs = _run(program, inputs, arrays, others, written)
-            if program.donates:
-                backend.wait([parameter._data for parameter in written])
-            program.mark_run(inputs, arrays)
-            return outputs
-        except BaseException:
-            for parameter, copy in zip(written, saved):
-                if backend.is_deleted(parameter._data) or backend.has_failed(parameter._data):
-                    parameter._replace(backend.restore(copy))
-            raise
 
 
 @contextmanager
@@ -105,18 +125,18 @@ def deferred_interrupt() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    pending: list[Any] = []
+    pending: list[int] = []
     try:
-        previous = signal.signal(signal.SIGINT, lambda number, frame: pending.append((number, frame)))
-    except ValueError:  # an embedded interpreter has no signals
+        previous = signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
+    except ValueError:  # not the main interpreter: it gets no signals either
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
-        if pending and callable(previous):
-            previous(*pending[0])
+        signal.signal(signal.SIGINT, signal.SIG_DFL if previous is None else previous)
+        if pending:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _transformed(written: Sequence[Parameter]) -> StateError:

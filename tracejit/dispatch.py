@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit import eager, indexing, ops
+from tracejit import eager, indexing, ops, policies
 from tracejit.ambient import AMBIENT, DEFAULT_POLICY, Ambient
 from tracejit.bridge import backend
 from tracejit.errors import (
@@ -20,6 +20,7 @@ from tracejit.errors import (
     DTypeError,
     ParameterAliasError,
     ParameterError,
+    StateError,
     TracejitError,
     hide_internal_frames,
 )
@@ -28,7 +29,7 @@ from tracejit.ops.record import REQUIRED, Attribute, Op, Operand
 from tracejit.parameter import Parameter
 from tracejit.policies import Policy
 from tracejit.tensor import Tensor, new_data, wrap
-from tracejit.tracer import Builder, escaped
+from tracejit.tracer import Builder
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
@@ -49,6 +50,8 @@ def apply(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
 
 def accept(op: Op, position: int, operand: Any, policy: Policy) -> Any:
     """Return an operand as a Tensor, a Parameter or exactly a bool, int, float or complex; refuse all else."""
+    if op.host_operand is not None:
+        operand = op.host_operand(operand)
     kind = operand.__class__
     if kind is Tensor or kind is Parameter or kind in PYTHON_SCALARS:
         return operand
@@ -121,7 +124,15 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy:
 def commit(builder: Builder, op: Op, operands: Sequence[Any], operation: Operation) -> Any:
     """Make the results of a writing operator the Parameters' current values; returns the Parameters."""
     written = [operands[position] for position in op.writes]
+    if builder.no_writes is not None:
+        raise StateError(
+            f"{op.name} writes Parameter {written[0].name!r} {builder.no_writes}",
+            rule="a write there has no place in the order of the program",
+            fix="return the value, and write it outside",
+        )
     for parameter, value in zip(written, operation.results):
+        if builder.differentiated:  # writes are not differentiated: later reads see a constant
+            value = builder.record(ops.RECORDS["stop_gradient"], [value], {}, policies.get(operation.policy)).result
         parameter._slot(builder).current = value
     return written[0] if len(written) == 1 else tuple(written)
 
@@ -131,19 +142,11 @@ def as_value(builder: Builder, operand: Any) -> Value:
     if operand.__class__ is Tensor:
         data = operand._data
         if data.__class__ is Value:
-            if data.scope is not builder.scope:
-                _check_scope(builder, data)
-            return data
+            return data if data.scope is builder.scope else builder.close_over(data)
         return builder.capture(data, backend.type_of(data))
     if isinstance(operand, Parameter):
         return operand._slot(builder).current
     return Literal(operand)
-
-
-def _check_scope(builder: Builder, value: Value) -> None:
-    if value.scope is None or not value.scope.alive:
-        raise escaped(value)
-    builder.check_scope(value)
 
 
 # Functions, classes and methods

@@ -152,11 +152,16 @@ def _fixed(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: 
     for value, conversion in zip(values, inference.conversions):
         if not isinstance(value, Literal):
             fixed.append(None)
-        elif bake or (conversion is not None and not fits(value.value, conversion.to)):
+        elif bake or not _is_input(value.value) or (conversion is not None and not fits(value.value, conversion.to)):
             fixed.append(value)  # its value decides: out of the dtype's range, or a policy that looks at values
         else:
             fixed.append(value.type)
     return fixed
+
+
+def _is_input(value: Any) -> bool:
+    """Say whether a Python scalar can be an input of a program: JAX takes no ints beyond 64 bits."""
+    return value.__class__ is not int or -(2**63) <= value < 2**63
 
 
 def _program(op: Op, fixed: list[Any], attributes: dict[str, Any], policy: Policy) -> Any:

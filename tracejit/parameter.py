@@ -9,10 +9,10 @@ from typing import Any
 from tracejit.ambient import AMBIENT
 from tracejit.bridge import backend, when_loaded
 from tracejit.dtypes import as_dtype
-from tracejit.errors import DTypeError, ParameterError, ShapeError
+from tracejit.errors import DTypeError, ParameterError, ShapeError, StateError
 from tracejit.ir import TensorType, Value
-from tracejit.tensor import Tensor, new_data, wrap
-from tracejit.tracer import Builder, Slot
+from tracejit.tensor import Tensor, new_data, public, wrap
+from tracejit.tracer import Builder, Slot, escaped
 
 #: Held while Parameters are gathered, a program that writes them runs, and its results are committed; and around
 #: every read of a Parameter's buffer. User code never runs under it. Re-entrant, one for the process.
@@ -45,17 +45,20 @@ class Parameter(Tensor):
 
     __slots__ = ("_held_type", "_key", "name", "requires_grad")
 
+    @public
     def __init__(self, default_input: Any, name: str | None = None, requires_grad: bool = True, dtype: Any = None):
-        ambient = AMBIENT.get()
-        if ambient is not None and ambient.builder is not None:
+        builder = _current_builder()
+        if builder is not None:
             raise ParameterError(
-                f"Parameter {name or ''} is made inside {ambient.builder.name}, which is being traced",
+                f"Parameter {name!r} is made inside {builder.name}, which is being traced",
                 rule="a Parameter outlives the call; one made while tracing would be made once and then be lost",
                 fix="make it outside of the jitted function",
             )
         data = new_data(default_input, None if dtype is None else as_dtype(dtype))
-        if data.__class__ is Value or backend.is_tracer(data):
-            raise ParameterError("a Parameter cannot hold a traced value", fix="make it of an array")
+        if data.__class__ is Value:
+            raise escaped(data)
+        if backend.is_tracer(data):
+            raise _tracer_given(name, data)
         self._data = backend.copy(data)
         self._held_type = backend.type_of(self._data)
         self._key = ParameterKey(self)
@@ -71,51 +74,53 @@ class Parameter(Tensor):
 
     def snapshot(self) -> Any:
         """Return a copy of the buffer that later updates leave alone; inside a trace, the value at this point."""
-        ambient = AMBIENT.get()
-        if ambient is not None and ambient.builder is not None:
-            return self._slot(ambient.builder).current
+        builder = _current_builder()
+        if builder is not None:
+            return self._slot(builder).current
         with STATE_LOCK:
             return backend.copy(self._data)
 
+    @public
     def value(self) -> Any:
         """Return the value at this moment as a JAX array: a copy, which updates never reach."""
-        return wrap(self.snapshot()).value()
+        return self._concrete("value()")
 
     def copy(self) -> Tensor:
         """Return the value at this moment as a Tensor."""
         return wrap(self.snapshot())
 
     def _concrete(self, what: str) -> Any:
-        ambient = AMBIENT.get()
-        if ambient is not None and ambient.builder is not None and what not in ("repr",):
+        """Return a copy: the next update takes the buffer itself away, and a view of it keeps it from being donated."""
+        self._check_not_tracing(what)
+        return self.snapshot()
+
+    def _check_not_tracing(self, what: str) -> None:
+        if _current_builder() is not None:
             wrap(self.snapshot())._not_while_tracing(what)
-        return self._data
 
-    def _read(self, what: str) -> Any:
-        ambient = AMBIENT.get()
-        if ambient is not None and ambient.builder is not None:
-            wrap(self.snapshot())._not_while_tracing(what)
-        with STATE_LOCK:
-            return backend.to_numpy(backend.copy(self._data))
-
-    def asnumpy(self) -> Any:
-        """Return the value at this moment as a NumPy array of its own."""
-        return self._read("asnumpy()").copy()
-
+    @public
     def block_until_ready(self) -> Parameter:
         """Wait until the last update has been computed; returns the Parameter."""
+        self._check_not_tracing("block_until_ready()")
         with STATE_LOCK:
-            self._concrete("block_until_ready()").block_until_ready()
+            self._data.block_until_ready()
         return self
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.value().__dlpack__(**options)
-
+    @public
     def set_data(self, data: Any) -> Parameter:
         """Replace the value. It is never converted: another dtype is a TypeError, another shape a ValueError."""
+        builder = _current_builder()
+        if builder is not None:
+            raise ParameterError(
+                f"set_data on Parameter {self.name!r} inside {builder.name}, which is being traced",
+                rule="it would happen once, while tracing, and at no later call",
+                fix="write it with ops.assign, which becomes part of the function",
+            )
         new = new_data(data, None)
         if new.__class__ is Value:
-            raise ParameterError("set_data takes a value, not a traced one", fix="write it with ops.assign")
+            raise escaped(new)
+        if backend.is_tracer(new):
+            raise _tracer_given(self.name, new)
         type_ = backend.type_of(new)
         if type_.dtype is not self.dtype:
             raise DTypeError(
@@ -131,26 +136,44 @@ class Parameter(Tensor):
         self._replace(backend.copy(new))
         return self
 
+    def __copy__(self) -> Parameter:
+        return self.clone()
+
     def _replace(self, array: Any) -> None:
         with STATE_LOCK:
             self._data = array
 
+    @public
     def clone(self) -> Parameter:
         """Return a Parameter of its own with the same value, name and requires_grad."""
         return Parameter(self.copy(), self.name, self.requires_grad)
 
     def __repr__(self) -> str:
-        ambient = AMBIENT.get()
-        if ambient is not None and ambient.builder is not None:
+        if _current_builder() is not None:
             return f"Parameter<{self._type}, name={self.name!r}>"
         body = repr(self.copy())[len("Tensor(") : -1]
         return f"Parameter({body}, name={self.name!r})"
 
+    @public
     def __reduce__(self) -> Any:
-        return Parameter, (self.asnumpy(), self.name, self.requires_grad)
+        return Parameter, (self._read("pickle").copy(), self.name, self.requires_grad)
 
     def __deepcopy__(self, memo: Any) -> Parameter:
         return self.clone()
+
+
+def _current_builder() -> Builder | None:
+    ambient = AMBIENT.get()
+    return None if ambient is None else ambient.builder
+
+
+def _tracer_given(name: str | None, tracer: Any) -> StateError:
+    return StateError(
+        f"Parameter {name!r} was given a tracer of a JAX transformation as its value",
+        types={"value": backend.type_of(tracer)},
+        rule="a Parameter outlives jax.jit, jax.grad, jax.vmap, ...; their tracers do not",
+        fix="return the value from the transformed function, and put it into the Parameter outside",
+    )
 
 
 @when_loaded

@@ -11,7 +11,7 @@ its Python scalars, static values, policy and checks. What is left, dtypes and s
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +20,14 @@ from tracejit.ambient import surroundings
 from tracejit.bridge import backend
 from tracejit.commit import run_stateful
 from tracejit.dispatch import as_value
-from tracejit.errors import DTypeError, IndexBoundsError, StateError
+from tracejit.errors import DTypeError, IndexBoundsError, RetraceLimitError, StateError, TraceError
 from tracejit.ir import SCALAR_TYPES, Graph, Literal, Operation, ScalarType, TensorType, Type, Value
 from tracejit.locations import location_of
 from tracejit.ops.record import RECORDS, Bound
 from tracejit.parameter import Parameter, ParameterKey
 from tracejit.passes import promote, simplify
 from tracejit.policies import Policy
+from tracejit.retraces import describe
 from tracejit.tensor import Tensor, constant, host_array, wrap
 from tracejit.tracer import Builder, tracing
 
@@ -55,6 +56,11 @@ class Recorded(NamedTuple):
         """Whether the program needs nothing but the call's arguments."""
         return not (self.parameters or self.captured or self.checks)
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the trace can be kept; not one that captured a tracer of the user's JAX transformation."""
+        return not any(backend.is_tracer(array) for array in self.captured)
+
 
 class Plan(NamedTuple):
     """How one signature runs: its program, the Parameters it writes and reads, the arrays it captured."""
@@ -76,21 +82,43 @@ class Plan(NamedTuple):
         return backend.unflatten(self.structure, [wrap(array) for array in outputs])
 
     def _check(self, outputs: Any) -> None:
-        for (operation, bound), told in zip(self.checks, outputs[-len(self.checks) :]):
+        for (operation, bound), told in zip(self.checks, outputs[-len(self.checks) :], strict=True):
+            if backend.is_tracer(told):
+                raise TraceError(
+                    f"{operation.name}: indices cannot be checked under a JAX transformation",
+                    location=operation.location,
+                    rule="check_indices=True looks at the indices before anything is kept",
+                    fix="call it outside of jax.jit, jax.grad, jax.vmap, ..., or with check_indices=None",
+                )
             bad, index = backend.to_numpy(told).tolist()
             if bad:
-                raise IndexBoundsError(
-                    f"{operation.name}: index {index} is out of bounds for an axis of length {bound.limits}",
-                    location=operation.location,
-                    rule="indices are checked here (check_indices=True); every Parameter is as it was",
-                )
+                raise _out_of_bounds(operation, bound, index)
+
+
+def _out_of_bounds(operation: Operation, bound: Bound, index: int) -> IndexBoundsError:
+    lengths = ", ".join(map(str, bound.limits))
+    axes = f"axes of lengths {lengths}" if len(bound.limits) > 1 else f"an axis of length {lengths}"
+    return IndexBoundsError(
+        f"{operation.name}: index {index} is out of bounds for {axes}",
+        location=operation.location,
+        rule="indices are checked here (check_indices=True); every Parameter is as it was",
+        fix="use indices inside the axis",
+    )
+
+
+class ParameterGone(StateError):
+    """A Parameter that a Plan uses has been deleted: the trace is of no use any more."""
 
 
 def _alive(references: Sequence[weakref.ref[Parameter]]) -> list[Parameter]:
     parameters = [reference() for reference in references]
     for parameter in parameters:
         if parameter is None:
-            raise StateError("a Parameter that this program uses no longer exists")
+            raise ParameterGone(
+                "a Parameter that this program uses no longer exists",
+                rule="a program holds its Parameters weakly",
+                fix="keep the Parameters, or call the jitted function itself, which traces anew",
+            )
     return parameters  # type: ignore[return-value]
 
 
@@ -125,65 +153,74 @@ class Entry:
 
     def __init__(self, owner: Any, arguments: Arguments, policy: Policy, checks: bool | None):
         self.owner, self.arguments, self.policy, self.checks = owner, arguments, policy, checks
-        self.traces: dict[Any, Recorded] = {}
+        self.traces: dict[tuple[Type, ...], Recorded] = {}
         self.plans: dict[Any, Plan] = {}
+        #: The program of all signatures, if the entry goes the direct way; it does until one signature needs a Plan.
         self.program: Any = None
-
-    @property
-    def flat(self) -> bool:
-        """Whether every argument is a Tensor or a Python scalar, passed by position."""
-        arguments = self.arguments
-        plain = all(slot.__class__ is int for slot in arguments.slots) and not arguments.statics
-        return plain and not any("." in name for name in arguments.names)
+        self._direct = True
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Run the function for these leaves, tracing it first where needed."""
         program = self.program
         if program is not None:
             return self.finish(program(leaves), leaves)
-        # Arrays are told apart by what JAX has at hand; Types are made only for a trace.
-        key = tuple([(x.dtype, x.shape) if kind is None else kind for x, kind in zip(leaves, self.arguments.kinds)])
+        key = self._key(leaves)
         plan = self.plans.get(key)
         if plan is None:
-            plan = self._new_plan(key, self.signature(leaves))
-            if plan is None:
-                return self(leaves)
-        return plan.run(leaves)
+            return self._new_signature(key, leaves)
+        try:
+            return plan.run(leaves)
+        except ParameterGone:
+            del self.plans[key], self.traces[self.signature(leaves)]
+            return self(leaves)
 
     def finish(self, result: Any, leaves: Sequence[Any]) -> Any:
         """Wrap what the direct program gave, or answer the call another way if it could not be built."""
         return wrap_tree(result) if result.__class__ is not backend.Failed else self._recover(result, leaves)
 
+    def _key(self, leaves: Sequence[Any]) -> Any:
+        # Arrays are told apart by what JAX has at hand; Types are made only for a trace.
+        return tuple([(x.dtype, x.shape) if kind is None else kind for x, kind in zip(leaves, self.arguments.kinds)])
+
     def signature(self, leaves: Sequence[Any]) -> tuple[Type, ...]:
         """Return the types of the leaves: those of arrays, and the kinds of Python scalars."""
-        return tuple(
-            [
-                backend.type_of(leaf) if kind is None else SCALAR_TYPES[kind]
-                for leaf, kind in zip(leaves, self.arguments.kinds)
-            ]
-        )
-
-    def _new_plan(self, key: Any, signature: tuple[Type, ...]) -> Plan | None:
-        """Trace (or look up) a signature; None if the entry goes the direct way from now on."""
-        recorded = self.recorded(signature)
-        if recorded.pure and not self.plans and self.program is None:
-            self.program = self._direct_program()
-            return None
-        plan = make_plan(recorded, self.owner.name, self.owner.options)
-        if not any(backend.is_tracer(array) for array in recorded.captured):
-            self.plans[key] = plan
-        return plan
+        kinds = self.arguments.kinds
+        return tuple([backend.type_of(x) if kind is None else SCALAR_TYPES[kind] for x, kind in zip(leaves, kinds)])
 
     def recorded(self, signature: tuple[Type, ...]) -> Recorded:
-        """Return the trace of a signature; the only place that makes one."""
+        """Return the trace of a signature, made if there is none yet."""
         known = self.traces.get(signature)
-        if known is None:
-            self.owner.before_trace(self, signature)
-            known = record(self.owner, self.arguments, signature, self.policy, self.checks)
-            if not any(backend.is_tracer(array) for array in known.captured):
-                self.traces[signature] = known
-            self.owner.after_trace(self, signature)
-        return known
+        return self._trace(signature) if known is None else known
+
+    def _trace(self, signature: tuple[Type, ...]) -> Recorded:
+        """Trace a signature; the only place that does. No lock is held: two threads may do it for the same one."""
+        history = self.owner.history
+        try:
+            started = history.start(describe(self, signature))
+        except RetraceLimitError:
+            if signature in self.traces:  # another thread was faster
+                return self.traces[signature]
+            raise
+        recorded = record(self.owner, self.arguments, signature, self.policy, self.checks)
+        kept = self.traces.setdefault(signature, recorded) if recorded.lasting else recorded
+        if kept is recorded:
+            history.finish(started)
+        return kept
+
+    def _new_signature(self, key: Any, leaves: Sequence[Any]) -> Any:
+        recorded = self.recorded(self.signature(leaves))
+        if recorded.pure and self._direct:
+            self.program = self._direct_program()
+            return self(leaves)
+        return self._plan(key, recorded).run(leaves)
+
+    def _plan(self, key: Any, recorded: Recorded) -> Plan:
+        """Make the Plan of a trace. If it is one to keep, the entry is no longer direct."""
+        plan = make_plan(recorded, self.owner.name, self.owner.options)
+        if not recorded.lasting:
+            return plan
+        self._direct, self.program = False, None
+        return self.plans.setdefault(key, plan)
 
     def _direct_program(self) -> Any:
         kinds = self.arguments.kinds
@@ -192,28 +229,33 @@ class Entry:
             signature = tuple([t if kind is None else SCALAR_TYPES[kind] for t, kind in zip(types, kinds)])
             recorded = self.recorded(signature)
             if not recorded.pure:
-                raise _NeedsPlan
+                raise _NeedsPlan(recorded)
             return recorded.simplified, recorded.structure
 
         return backend.Program(build, self.owner.name)
 
     def _recover(self, failure: Any, leaves: Sequence[Any]) -> Any:
-        """Answer a call whose program could not be built: raise the user's error, or build it now."""
+        """Answer a call whose direct program could not be built: raise the user's error, or build it now."""
         error = failure.take_error()
-        if isinstance(error, _NeedsPlan):  # this signature has state or captures: look signatures up from now on
-            self.program = None
-            self.plans[None] = None  # type: ignore[assignment]  # so that the entry does not go direct again
-            return self(leaves)
+        if isinstance(error, _NeedsPlan):
+            return self._plan(self._key(leaves), error.recorded).run(leaves)
         if error is not None:
             raise error
-        recorded = self.recorded(self.signature(leaves))  # raises again, or succeeds this time
-        if recorded.pure:
-            self.program = self._direct_program()
+        recorded = self.recorded(self.signature(leaves))  # raises as it did before, or succeeds this time
+        if not recorded.pure:
+            return self._plan(self._key(leaves), recorded).run(leaves)
+        if backend.under_transformation():
+            backend.check_x64(recorded.simplified)
+        self.program = self._direct_program()  # the old one only knows that it failed
         return self(leaves)
 
 
 class _NeedsPlan(Exception):
-    """A signature of a direct program turned out to need Parameters or captured arrays."""
+    """A signature of a direct program turned out to need Parameters, captured arrays or checks."""
+
+    def __init__(self, recorded: Recorded):
+        super().__init__()
+        self.recorded = recorded
 
 
 def wrap_tree(result: Any) -> Any:
@@ -233,38 +275,68 @@ def wrap_tree(result: Any) -> Any:
 # Tracing
 
 
-class Arguments(NamedTuple):
-    """The arrangement of a call's arguments: their tree with Tensors and Parameters as leaves.
-
-    `slots` says what stands at each leaf: the number of an input, a ParameterKey, or a Static value. `names` are the
-    inputs' names, and `kinds` their kinds (None for arrays). `statics` are the static arguments, by position or name.
-    """
-
-    structure: Any
-    slots: tuple[Any, ...]
-    names: tuple[str, ...]
-    kinds: tuple[str | None, ...]
-    statics: tuple[tuple[Any, Any], ...]
-
-
 class Static(NamedTuple):
     """A leaf whose value is part of the entry."""
 
     value: Any
 
 
+class StaticArgument(NamedTuple):
+    """An argument that is a Python value of the trace: its position or keyword, its name, its value."""
+
+    where: int | str
+    name: str
+    value: Any
+
+
+class Arguments(NamedTuple):
+    """The arrangement of a call's arguments: their tree with Tensors and Parameters as leaves.
+
+    `slots` says what stands at each leaf: the number of an input, a ParameterKey, or a Static value. `names` are the
+    inputs' names, `kinds` their kinds (None for arrays), `parameters` the names of the Parameters, in order.
+    """
+
+    structure: Any
+    slots: tuple[Any, ...]
+    names: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+    parameters: tuple[tuple[str, ParameterKey], ...]
+    statics: tuple[StaticArgument, ...]
+
+    def make(self, values: Sequence[Value]) -> tuple[list[Any], dict[str, Any]]:
+        """Make the arguments of the Python function, with handles of their own to the inputs' Values."""
+
+        def leaf(slot: Any) -> Any:
+            if isinstance(slot, Static):
+                return slot.value
+            return wrap(values[slot]) if slot.__class__ is int else slot.parameter()
+
+        args, kwargs = backend.unflatten(self.structure, [leaf(slot) for slot in self.slots])
+        return with_statics(args, kwargs, self.statics)
+
+
+def with_statics(
+    args: Sequence[Any], kwargs: dict[str, Any], statics: Sequence[StaticArgument]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Put static arguments back among the others."""
+    args, kwargs = list(args), dict(kwargs)
+    for where, _, value in statics:
+        if isinstance(where, int):
+            args.insert(where, value)
+        else:
+            kwargs[where] = value
+    return args, kwargs
+
+
 def record(
     owner: Any, arguments: Arguments, signature: Sequence[Type], policy: Policy, checks: bool | None
 ) -> Recorded:
     """Trace the owner's function for inputs of these types."""
-    function = owner.function
-    builder = Builder(owner.name, location_of(function))
-    values = [builder.argument(type_, name) for type_, name in zip(signature, arguments.names)]
-    args, kwargs = _arguments(arguments, values)
-    with tracing(builder), backend.compile_time():
-        with surroundings(builder=builder, policy=policy, check_indices=checks):
-            result = function(*args, **kwargs)
-            outputs, structure = _outputs(builder, result, policy)
+    builder = Builder(owner.name, location_of(owner.function))
+    values = [builder.argument(type_, name) for type_, name in zip(signature, arguments.names, strict=True)]
+    args, kwargs = arguments.make(values)
+    with tracing(builder), backend.compile_time(), surroundings(builder=builder, policy=policy, check_indices=checks):
+        outputs, structure = results_of(builder, owner.function(*args, **kwargs), policy)
     outputs += [told for _, _, told in builder.checks]
     graph = builder.finish(outputs)
     promoted = promote(graph)
@@ -280,28 +352,27 @@ def record(
     )
 
 
-def _arguments(arguments: Arguments, values: Sequence[Value]) -> tuple[list[Any], dict[str, Any]]:
-    def leaf(slot: Any) -> Any:
-        if isinstance(slot, Static):
-            return slot.value
-        return wrap(values[slot]) if slot.__class__ is int else slot.parameter()
-
-    args, kwargs = backend.unflatten(arguments.structure, [leaf(slot) for slot in arguments.slots])
-    args = list(args)
-    for where, value in arguments.statics:
-        if isinstance(where, int):
-            args.insert(where, value)
-        else:
-            kwargs[where] = value
-    return args, kwargs
+def inline(
+    builder: Builder, function: Callable[..., Any], args: Any, kwargs: Any, statics: Any, policy: Policy
+) -> Any:
+    """Run a jitted function inside the trace of another, as it would be outside: views of its own, Tensors out."""
+    args, kwargs = backend.map_tensors(_own_view, (args, kwargs))
+    args, kwargs = with_statics(args, kwargs, statics)
+    values, structure = results_of(builder, function(*args, **kwargs), policy)
+    return backend.unflatten(structure, [wrap(value) for value in values])
 
 
-def _outputs(builder: Builder, result: Any, policy: Policy) -> tuple[list[Value], Any]:
+def _own_view(leaf: Any) -> Any:
+    return wrap(leaf._data) if leaf.__class__ is Tensor else leaf
+
+
+def results_of(builder: Builder, result: Any, policy: Policy) -> tuple[list[Value], Any]:
+    """Return the Values of what a function returned, and their tree."""
     leaves, structure = backend.flatten_named(result)
-    return [_output(builder, name, leaf, policy) for name, leaf in leaves], structure
+    return [_result(builder, name, leaf, policy) for name, leaf in leaves], structure
 
 
-def _output(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
+def _result(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
     """Return the Value of one result: a scalar becomes a tensor of its default dtype, host data a constant."""
     if isinstance(leaf, bool | int | float | complex | np.ndarray | np.generic):
         return constant(builder, host_array(leaf, None))

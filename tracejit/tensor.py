@@ -5,7 +5,9 @@ Operators and methods come from the Op records; `tracejit.dispatch` puts them on
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -13,9 +15,33 @@ from tracejit import dtypes as dt
 from tracejit.ambient import AMBIENT
 from tracejit.bridge import backend
 from tracejit.dtypes import DType, as_dtype
-from tracejit.errors import DTypeError, ScalarOverflowError, TraceError
+from tracejit.errors import (
+    DTypeError,
+    ScalarOverflowError,
+    ShapeError,
+    TraceError,
+    TracejitError,
+    hide_internal_frames,
+)
 from tracejit.ir import TensorType, Type, Value
+from tracejit.locations import user_location
 from tracejit.tracer import Builder, escaped
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def public(method: Method) -> Method:
+    """Let errors leave a method that users call without tracejit's own frames."""
+
+    @functools.wraps(method)
+    def shown(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
+
+    return shown  # type: ignore[return-value]
 
 
 class Tensor:
@@ -43,8 +69,11 @@ class Tensor:
     __array_ufunc__ = None
 
     def __init__(self, data: Any, dtype: Any = None):
-        wanted = None if dtype is None else as_dtype(dtype)
-        self._data = new_data(data, wanted)
+        try:
+            self._data = new_data(data, None if dtype is None else as_dtype(dtype))
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
 
     @property
     def _type(self) -> Type:
@@ -81,6 +110,7 @@ class Tensor:
         """Bytes of all elements."""
         return self.size * self.itemsize
 
+    @public
     def value(self) -> Any:
         """Return the JAX array (no copy; arrays are immutable)."""
         return self._concrete("value()")
@@ -89,108 +119,145 @@ class Tensor:
         """Return a Tensor of the same value."""
         return wrap(self._data)
 
+    @public
     def asnumpy(self) -> np.ndarray:
         """Return the value as a NumPy array of its own."""
-        return np.array(backend.to_numpy(self._concrete("asnumpy()")))
+        return np.array(self._read("asnumpy()"))
 
+    @public
     def block_until_ready(self) -> Tensor:
         """Wait until the value has been computed; returns the Tensor."""
         self._concrete("block_until_ready()").block_until_ready()
         return self
 
+    @public
     def item(self, *position: int) -> Any:
         """Return one element as a Python scalar."""
         return self._read("item()").item(*position)
 
+    @public
     def tolist(self) -> Any:
         """Return the values as (nested) lists of Python scalars."""
         return self._read("tolist()").tolist()
 
     @property
+    @public
     def sharding(self) -> Any:
         """The JAX sharding of the array: on which devices it lies."""
-        return self._concrete("sharding").sharding
+        return self._array("sharding").sharding
 
     def _concrete(self, what: str) -> Any:
+        """Return the array, or the JAX tracer, that the Tensor holds; no Value of a trace."""
         if self._data.__class__ is Value:
             self._not_while_tracing(what)
         return self._data
 
+    def _array(self, what: str) -> Any:
+        """Return the array that the Tensor holds; no tracer of somebody else's JAX transformation either."""
+        data = self._concrete(what)
+        if backend.is_tracer(data):
+            raise TraceError(
+                f"{what} needs a value, but this Tensor holds a tracer of a JAX transformation",
+                types={"x": self._type},
+                rule="under jax.jit, jax.grad, jax.vmap, ... values are only known when the function runs",
+                fix=_FIXES.get(what, "move it out of the transformed function"),
+            )
+        return data
+
     def _read(self, what: str) -> np.ndarray:
         """Return the values for reading, without a copy where that is safe."""
-        return backend.to_numpy(self._concrete(what))
+        return backend.to_numpy(self._array(what))
+
+    @public
+    def _leaf(self) -> Any:
+        """Return what the Tensor is to JAX's trees: its array. A traced Tensor cannot be given to JAX."""
+        return self._concrete("JAX")
 
     def _not_while_tracing(self, what: str) -> NoReturn:
         value: Value = self._data
-        if value.scope is not None and not value.scope.alive:
+        if value.scope is None or not value.scope.alive:
             raise escaped(value)
-        function = value.scope.function if value.scope is not None else "a function"
-        producer = value.producer
-        made = f"{producer.name} at {producer.location}" if producer is not None else f"argument {value.name}"
+        function, producer = value.scope.function, value.producer
+        made = f"argument {value.name}" if producer is None else producer.name
+        if producer is not None and producer.location is not None:
+            made += f" at {producer.location}: {producer.location.text}"
         raise TraceError(
-            f"{what} needs a value, but {function} is being traced and this one is only known when it runs",
+            f"{what} needs the value of a Tensor, but {function} is being traced: it is only known when that runs",
             types={value.name or "value": value.type},
             rule=f"the value comes from {made}; tracing sees dtypes and shapes, not values",
-            fix=_FIXES.get(what, f"move it out of {function}, or make the argument static (static_argnames)"),
+            fix=_fix(what, function),
         )
 
+    @public
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         values = self._read("np.asarray")
         return np.array(values, dtype=dtype, copy=copy) if dtype is not None or copy is not None else values
 
+    @public
     def __dlpack__(self, **options: Any) -> Any:
-        return self._concrete("__dlpack__").__dlpack__(**options)
+        return self._array("__dlpack__").__dlpack__(**options)
 
+    @public
     def __dlpack_device__(self) -> Any:
-        return self._concrete("__dlpack_device__").__dlpack_device__()
+        return self._array("__dlpack_device__").__dlpack_device__()
 
     def _one(self, what: str) -> Any:
         values = self._read(what)
         if values.size != 1:
-            raise dt_value_error(what, self._type)
+            raise ShapeError(
+                f"{what} takes a Tensor of one element",
+                types={"x": self._type},
+                fix="reduce it first, as in x.all() or x.any()",
+            )
         return values.reshape(()).item()
 
+    @public
     def __bool__(self) -> bool:
-        return bool(self._one("bool"))
+        return bool(self._one("bool()"))
 
+    @public
     def __int__(self) -> int:
-        return int(self._one("int"))
+        return int(self._one("int()"))
 
+    @public
     def __float__(self) -> float:
-        return float(self._one("float"))
+        return float(self._one("float()"))
 
+    @public
     def __complex__(self) -> complex:
-        return complex(self._one("complex"))
+        return complex(self._one("complex()"))
 
+    @public
     def __index__(self) -> int:
         if not dt.is_integer(self.dtype):
             raise DTypeError(f"a Tensor of {self.dtype.name} cannot be used as an index", types={"x": self._type})
-        return int(self._one("int"))
+        return int(self._one("an index"))
 
+    @public
     def __len__(self) -> int:
         if not self.shape:
             raise DTypeError("len() of a 0-d Tensor", types={"x": self._type})
         return self.shape[0]
 
+    @public
     def __iter__(self) -> Any:
         if self._data.__class__ is Value:
-            self._not_while_tracing("iter")
+            self._not_while_tracing("iter()")
         if not self.shape:
             raise DTypeError("a 0-d Tensor cannot be iterated over", types={"x": self._type})
         return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
 
+    @public
     def __contains__(self, item: Any) -> bool:
-        if self._data.__class__ is Value:
-            self._not_while_tracing("in")
+        self._array("in")
         return bool((self == item).any())  # type: ignore[attr-defined]
 
     # `==` is an operator, so a Tensor can only be told apart by identity.
     __hash__ = object.__hash__
 
+    @public
     def __format__(self, spec: str) -> str:
-        if spec and self._data.__class__ is not Value:
-            return format(self._one("format"), spec)
-        return repr(self)
+        return format(self._one("format()"), spec) if spec else repr(self)
 
     def __repr__(self) -> str:
         data = self._data
@@ -201,18 +268,16 @@ class Tensor:
         shape = f", shape={self.shape}" if 0 in self.shape else ""
         return f"{name}({body}{shape}, dtype={self.dtype.name})"
 
+    @public
     def __reduce__(self) -> Any:
-        if self._data.__class__ is Value:
-            self._not_while_tracing("pickle")
-        return Tensor, (self.asnumpy(),)
+        return Tensor, (np.array(self._read("pickle")),)
 
     def __copy__(self) -> Tensor:
         return self.copy()
 
+    @public
     def __deepcopy__(self, memo: Any) -> Tensor:
-        if self._data.__class__ is Value:
-            self._not_while_tracing("deepcopy")
-        return self.copy()
+        return wrap(self._concrete("deepcopy"))
 
     @property
     def T(self) -> Tensor:
@@ -221,11 +286,27 @@ class Tensor:
 
 
 _FIXES = {
-    "bool": "choose by value with ops.select(condition, x, y); Python's `if` runs while tracing",
-    "iter": "loop over range(len(x)) and index, or write the loop with array operators",
+    "iter": "loop over range(len(x)) and index, or write the loop as tracejit.scan(lambda carry, item: ..., start, x)",
     "in": "compare and reduce: (x == item).any()",
     "np.asarray": "use tracejit.ops on the Tensor; NumPy computes outside of the trace",
 }
+_STATEMENT = re.compile(r"(if|elif|while|assert)\s+(.*?)\s*(:|$)")
+
+
+def _fix(what: str, function: str) -> str:
+    """Say what to write instead of reading a traced value; for Python's `if` and `while`, with the user's test."""
+    location = user_location()
+    statement = _STATEMENT.match(location.text) if location is not None else None
+    if what == "bool" and statement is not None:
+        word, test = statement.group(1), statement.group(2)
+        if word == "while":
+            return f"tracejit.while_loop(lambda carry: {test}, lambda carry: ..., start), with what changes as the carry"
+        if word != "assert":
+            return f"tracejit.cond({test}, lambda: ..., lambda: ...), or ops.select({test}, x, y) for values"
+    if what == "bool":
+        return "choose with tracejit.cond(condition, lambda: ..., lambda: ...) or ops.select(condition, x, y)"
+    return _FIXES.get(what, f"move it out of {function}, or make the argument static (static_argnames)")
+
 
 _new = Tensor.__new__
 
@@ -235,15 +316,6 @@ def wrap(data: Any) -> Tensor:
     tensor = _new(Tensor)
     tensor._data = data
     return tensor
-
-
-def dt_value_error(what: str, type_: Type) -> DTypeError:
-    """Word the error for a Tensor of several elements where one is wanted."""
-    return DTypeError(
-        f"{what}() takes a Tensor of one element",
-        types={"x": type_},
-        fix="reduce it first, as in x.all() or x.any()",
-    )
 
 
 def new_data(data: Any, dtype: DType | None) -> Any:

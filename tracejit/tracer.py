@@ -30,10 +30,28 @@ class Slot:
 
 
 class Builder:
-    """One trace under way. `captured` lists the arrays that became inputs, in the order of their inputs."""
+    """One trace under way, that of a function or, with a `parent`, that of a region.
 
-    def __init__(self, name: str, location: Location | None = None, parent: Builder | None = None):
+    `captured` lists the arrays that became inputs, in the order of their inputs. A region captures through its
+    parents: what it uses of its surroundings, arrays too, is in `outer`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        location: Location | None = None,
+        parent: Builder | None = None,
+        *,
+        no_writes: str | None = None,
+        differentiated: bool = False,
+    ):
         self.name, self.location, self.parent = name, location, parent
+        #: Why nothing may be written here; None where it may.
+        self.no_writes = no_writes or (parent.no_writes if parent is not None else None)
+        #: Whether gradients are taken of this region: written values are then constants to them.
+        self.differentiated = differentiated or (parent is not None and parent.differentiated)
+        #: The values of the surroundings that a region uses, with the inputs that stand for them.
+        self.outer: dict[int, tuple[Value, Value]] = {}
         self.scope = Scope(name, parent.scope if parent is not None else None)
         self.operations: list[Operation] = []
         self.arguments: list[Value] = []
@@ -52,6 +70,8 @@ class Builder:
 
     def capture(self, array: Any, type_: TensorType, name: str | None = None) -> Value:
         """Return the input that stands for an array from outside the trace; one array is one input."""
+        if self.parent is not None:
+            return self.close_over(self.parent.capture(array, type_, name))
         position = self._captured_at.get(id(array))
         if position is None:
             position = self._captured_at[id(array)] = len(self.captured)
@@ -66,10 +86,17 @@ class Builder:
             slot = self.slots[id(key)] = Slot(key, Value(type_, name=name, scope=self.scope))
         return slot
 
-    def check_scope(self, value: Value) -> None:
-        """Raise EscapedValueError for a Value of another trace than this one."""
-        if value.scope is not self.scope and value.scope is not None:
+    def close_over(self, value: Value) -> Value:
+        """Return what stands here for a value of the surroundings; EscapedValueError for one of another trace."""
+        if value.scope is self.scope:
+            return value
+        if self.parent is None or value.scope is None or not value.scope.alive:
             raise escaped(value)
+        theirs = self.parent.close_over(value)
+        known = self.outer.get(id(theirs))
+        if known is None:
+            known = self.outer[id(theirs)] = (theirs, Value(theirs.type, name=theirs.name, scope=self.scope))
+        return known[1]
 
     def record(self, op: Op, operands: Sequence[Value], attributes: dict[str, Any], policy: Policy) -> Operation:
         """Record an operation as written, with the result types that the policy gives."""

@@ -6,6 +6,7 @@ them and puts them here.
 
 from tracejit.ops import (  # noqa: F401  # imported for the records that they declare
     arithmetic,
+    bits,
     comparison,
     creation,
     elementwise,

@@ -95,12 +95,11 @@ def _integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.array(values, np.uint64).astype(x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
 
 
-def _exponent(op: Op, position: int, value: Any, dtype: dt.DType) -> None:
-    if position == 1 and dt.is_integer(dtype) and value < 0:
+def _exponent(op: Op, position: int, value: Any, to: Any) -> None:
+    if position == 1 and isinstance(to, dt.DType) and dt.is_integer(to) and value < 0:
         raise AttributeValueError(
-            f"{op.name}: integers to the negative power {value} are no integers",
-            types={"input_x": dtype, "input_y": value},
-            fix=f"give the float {float(value)} as the exponent, or convert the base, as in ops.cast(x, tracejit.float32)",
+            f"{op.name}: {to} to the negative power {value} is no integer",
+            fix=f"write the exponent as the float {value}.0, or convert the base, as in ops.cast(x, tracejit.float32)",
         )
 
 

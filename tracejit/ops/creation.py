@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import dtypes as dt
-from tracejit.errors import AttributeValueError
+from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, ScalarOverflowError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Op, Sample, op
 
@@ -28,28 +28,51 @@ def _fill_value(value: Any) -> Any:
 
 SHAPE = Attribute("shape", checks.shape)
 DTYPE = Attribute("dtype", checks.dtype, dt.float32)
+BAD_SHAPES = (
+    Sample("", {"shape": (2, -1)}, raises=AttributeValueError),
+    Sample("", {"shape": (True,)}, raises=AttributeTypeError),
+    Sample("", {"shape": 2.0}, raises=AttributeTypeError),
+    Sample("", {"shape": (2,), "dtype": "float8_e5m2"}, raises=DTypeError),
+)
 
 zeros = op(
     "Zeros", "shape, dtype", doc="A tensor of zeros.", result=":dtype", attributes=(SHAPE, DTYPE),
     shape=_attribute_shape, reference=lambda shape, dtype: np.zeros(shape, dtype.numpy),
-    samples=(Sample("", {"shape": (2, 3)}), Sample("", {"shape": (), "dtype": dt.int8})),
+    samples=(Sample("", {"shape": (2, 3)}), Sample("", {"shape": (), "dtype": dt.int8}), *BAD_SHAPES),
 )  # fmt: skip
 ones = op(
     "Ones", "shape, dtype", doc="A tensor of ones.", result=":dtype", attributes=(SHAPE, DTYPE),
     shape=_attribute_shape, reference=lambda shape, dtype: np.ones(shape, dtype.numpy),
-    samples=(Sample("", {"shape": (2, 3)}), Sample("", {"shape": (0,), "dtype": dt.bool_})),
+    samples=(Sample("", {"shape": (2, 3)}), Sample("", {"shape": (0,), "dtype": dt.bool_}), *BAD_SHAPES),
 )  # fmt: skip
+
+
+def _full_shape(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    value, dtype = attributes["fill_value"], attributes["dtype"]
+    if value.__class__ is int and dt.is_integer(dtype):
+        low, high = dt.integer_range(dtype)
+        if not low <= value <= high:
+            raise ScalarOverflowError(
+                f"full: the Python int {value} does not fit {dtype} ({low} to {high})", fix="name a wider dtype"
+            )
+    return [attributes["size"]]
+
+
 full = op(
     "Full",
     "size, fill_value, dtype",
-    doc="A tensor filled with one value.",
+    doc="A tensor filled with one value, which is converted as Cast does; an int has to fit.",
     result=":dtype",
     attributes=(Attribute("size", checks.shape), Attribute("fill_value", _fill_value), DTYPE),
-    shape=lambda op, types, attributes: [attributes["size"]],
+    shape=_full_shape,
     reference=lambda size, fill_value, dtype: np.full(size, fill_value, dtype.numpy),
     samples=(
         Sample("", {"size": (2, 3), "fill_value": 2.5}),
         Sample("", {"size": (2,), "fill_value": 7, "dtype": dt.int8}),
+        Sample("", {"size": (), "fill_value": 2, "dtype": dt.bool_}),
+        Sample("", {"size": (2,), "fill_value": 300, "dtype": dt.int8}, raises=ScalarOverflowError),
+        Sample("", {"size": (2, -3), "fill_value": 2.5}, raises=AttributeValueError),
+        Sample("", {"size": (2,), "fill_value": "2"}, raises=AttributeTypeError),
     ),
     differs="The dtype defaults to float32.",
 )
@@ -83,6 +106,12 @@ def _arange_dtype(groups: Mapping[str, dt.DType], attributes: Mapping[str, Any],
     return attributes["dtype"] or (dt.int64 if exact else dt.float32)
 
 
+def _arange_reference(start: Any, end: Any = None, step: Any = 1, dtype: dt.DType | None = None) -> np.ndarray:
+    bounds = arange_bounds(start, end, step)
+    default = dt.int64 if all(isinstance(number, int) for number in bounds) else dt.float32
+    return np.arange(*bounds).astype((dtype or default).numpy)
+
+
 arange = op(
     "Arange",
     "start, end, step",
@@ -95,12 +124,20 @@ arange = op(
         Attribute("dtype", checks.optional(checks.dtype), None),
     ),
     shape=_arange_shape,
-    reference=lambda start, end=None, step=1, dtype=None: np.arange(
-        *arange_bounds(start, end, step),
-        dtype=dtype.numpy if dtype else (np.int64 if all(isinstance(n, int) for n in (start, end or 0, step)) else np.float32),
+    reference=_arange_reference,
+    samples=(
+        Sample("", {"start": 5}),
+        Sample("", {"start": 1, "end": 2, "step": 0.25}),
+        Sample("", {"start": 5, "end": 0, "step": -2, "dtype": dt.float32}),
+        Sample("", {"start": 2**24 + 1, "end": 2**24 + 4, "dtype": dt.float64}),
+        Sample("", {"start": 4096, "dtype": dt.float16}),
+        Sample("", {"start": 3, "end": 3}),
+        Sample("", {"start": 0, "end": 3, "step": 0}, raises=AttributeValueError),
+        Sample("", {"start": 0, "end": float("inf")}, raises=AttributeValueError),
+        Sample("", {"start": True}, raises=AttributeTypeError),
+        Sample("", {"start": 3, "dtype": "object"}, raises=DTypeError),
     ),
-    samples=(Sample("", {"start": 5}), Sample("", {"start": 1, "end": 2, "step": 0.25}), Sample("", {"start": 5, "end": 0, "step": -2, "dtype": dt.float32})),
-)  # fmt: skip
+)
 
 constant = op(
     "Constant",

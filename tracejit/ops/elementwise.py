@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import dtypes as dt
+from tracejit.errors import AttributeTypeError, DTypeError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Sample, op
 from tracejit.ops.sets import ALL, BOOL, INEXACT, INTEGERS, NUMBERS, REALS
@@ -15,8 +16,23 @@ from tracejit.ops.shapes import same_as_first
 
 
 def _unary(class_name: str, doc: str, accepts: Any, reference: Callable[..., Any], **options: Any):
-    options.setdefault("samples", ("f32[2,3]", "f16[4]", "f64[]"))
-    return op(class_name, "x:T", doc=doc, accepts=accepts, shape=same_as_first, reference=reference, **options)
+    samples = (*options.pop("samples", ("f32[2,3]", "f16[4]", "f64[]", "bf16[0]")), *_refused(accepts))
+    return op(
+        class_name,
+        "x:T",
+        doc=doc,
+        accepts=accepts,
+        shape=same_as_first,
+        reference=reference,
+        samples=samples,
+        **options,
+    )
+
+
+def _refused(accepts: Any) -> list[Sample]:
+    dtypes = [] if dt.bool_ in accepts else ["b1"]
+    dtypes += [] if dt.int32 in accepts else ["i32"]
+    return [Sample(f"{dtype}[3]", raises=DTypeError) for dtype in dtypes] + [Sample("", raises=AttributeTypeError)]
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,6 +94,25 @@ cast = op(
     methods=("astype", "cast"),
     scalars="cast",
     reference=lambda x, dtype: x.astype(dtype.numpy),
-    samples=(Sample("f32[2,3]", {"dtype": dt.float16}), Sample("i32[4]", {"dtype": dt.float32})),
+    samples=(
+        Sample("f32[2,3]", {"dtype": dt.float16}),
+        Sample("i32[4]", {"dtype": dt.float32}),
+        Sample("f64[3]", {"dtype": dt.bool_}),
+        Sample("i64[3]", {"dtype": dt.uint8}),
+        Sample("c64[2]", {"dtype": dt.complex128}),
+        Sample("f32[3]", {"dtype": "qint8"}, raises=DTypeError),
+        Sample("f32[3]", {"dtype": None}, raises=DTypeError),
+    ),
     differs="MindSpore's CPU kernels give x86's bits for floats outside the integer's range.",
+)
+
+stop_gradient = op(
+    "StopGradient",
+    "x:-",
+    doc="The same value, as a constant for every gradient.",
+    result="-",
+    shape=same_as_first,
+    reference=lambda x: x,
+    methods=("stop_gradient",),
+    samples=("f32[2,3]", "i8[4]"),
 )

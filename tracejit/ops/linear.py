@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import ShapeError
+from tracejit.errors import AttributeTypeError, DTypeError, ShapeError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Op, Sample, op
 from tracejit.ops.sets import NUMBERS
@@ -53,6 +53,19 @@ matmul = op(
     tensors_only=True,
     reference=_reference,
     methods=("__matmul__", "matmul"),
-    samples=("f32[2,3] f32[3,4]", "f16[2,3] f32[3]", Sample("i32[3,2] i8[3,4]", {"transpose_a": True})),
+    samples=(
+        "f32[2,3] f32[3,4]",
+        "f16[2,3] f32[3]",
+        "f32[3] f32[3]",
+        "f32[5,1,2,3] f64[4,3,2]",
+        "f32[2,0] f32[0,3]",
+        Sample("i32[3,2] i8[3,4]", {"transpose_a": True}),
+        Sample("u8[2,3] u8[4,3]", {"transpose_b": True}),
+        Sample("f32[2,3] f32[2,3]", raises=ShapeError),
+        Sample("f32[] f32[3]", raises=ShapeError),
+        Sample("b1[2,2] b1[2,2]", raises=DTypeError),
+        Sample("f32[2,2] 2.5", raises=DTypeError),
+        Sample("f32[2,2] f32[2,2]", {"transpose_a": 1}, raises=AttributeTypeError),
+    ),
     differs="Integers are multiplied too, and any rank is accepted.",
 )

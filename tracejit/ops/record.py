@@ -126,6 +126,8 @@ class Op:
     effect: bool
     #: Does not appear in `tracejit.ops`; reached through a method or a creation function.
     hidden: bool
+    #: Makes arrays of Python scalars and lists, where they are operands by defaults of the operator's own.
+    host_operand: Callable[[Any], Any] | None
 
     @property
     def writes(self) -> tuple[int, ...]:
@@ -244,6 +246,7 @@ def op(
     bounds: Callable[..., Any] | None = None,
     effect: bool = False,
     hidden: bool = False,
+    host_operand: Callable[[Any], Any] | None = None,
 ) -> Op:
     """Declare an operator.
 
@@ -281,6 +284,7 @@ def op(
         bounds=bounds,
         effect=effect,
         hidden=hidden,
+        host_operand=host_operand,
     )
     _register(record)
     return record

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import ShapeError
+from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, IndexBoundsError, ShapeError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Bound, Op, Sample, op
 from tracejit.ops.sets import ALL, BOOL
@@ -21,7 +21,15 @@ select = op(
     shape=broadcast,
     aliases=("Where",),
     reference=lambda condition, x, y: np.where(condition, x, y),
-    samples=("b1[2,3] f32[2,3] f32[2,3]", "b1[3] i8[3] f32[3]", "b1[3] f32[3] 0.0"),
+    samples=(
+        "b1[2,3] f32[2,3] f32[2,3]",
+        "b1[3] i8[3] f32[3]",
+        "b1[3] f32[3] 0.0",
+        "b1[2,1] u8[3] i8[]",
+        Sample("b1[2] f32[3] f32[3]", raises=ShapeError),
+        Sample("i32[3] f32[3] f32[3]", raises=DTypeError),
+        Sample("b1[3] u16[3] i16[3]", raises=DTypeError),
+    ),
     differs="Shapes broadcast in both dialects.",
 )
 
@@ -46,7 +54,16 @@ gather = op(
     shape=_gather,
     bounds=_gather_bounds,
     reference=lambda x, indices, axis=0: np.take(x, indices, axis),
-    samples=(Sample("f32[4,3] i32[2]", {"axis": 0}), Sample("i8[2,3] i64[2,2]", {"axis": 1})),
+    samples=(
+        Sample("f32[4,3] i32[2]", {"axis": 0}),
+        Sample("i8[2,3] i64[2,2]", {"axis": 1}),
+        Sample("b1[2,3] i32[]", {"axis": -1}),
+        Sample("f32[4,3] i8[2]", {"axis": 0}, raises=DTypeError),
+        Sample("f32[4,3] 1", {"axis": 0}, raises=DTypeError),
+        Sample("f32[4,3] i32[2]", {"axis": 2}, raises=AttributeValueError),
+        Sample("f32[4,3] i32[2]", {"axis": True}, raises=AttributeTypeError),
+        Sample("f32[1,3] i32[2]", {"axis": 0}, raises=IndexBoundsError),
+    ),
     differs="A bad index raises in eager calls; traced with unknown indices it gives 0.",
 )
 
@@ -56,7 +73,7 @@ def _one_hot(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> lis
     if types[1].shape or types[2].shape:
         raise ShapeError("one_hot: on_value and off_value must be 0-d or scalars", types=op.names_of(types))
     axis = normalize_axis(op, attributes["axis"], len(shape) + 1)
-    return [shape[:axis] + (attributes["depth"],) + shape[axis:]]
+    return [(*shape[:axis], attributes["depth"], *shape[axis:])]
 
 
 def _one_hot_reference(indices, on_value, off_value, depth, axis=-1):
@@ -72,7 +89,15 @@ one_hot = op(
     attributes=(Attribute("depth", checks.size), Attribute("axis", checks.integer, -1)),
     shape=_one_hot,
     reference=_one_hot_reference,
-    samples=(Sample("i32[3] f32[] f32[]", {"depth": 4}), Sample("i64[2,2] f32[] f32[]", {"depth": 3, "axis": 0})),
+    samples=(
+        Sample("i32[3] f32[] f32[]", {"depth": 4}),
+        Sample("i64[2,2] f32[] i8[]", {"depth": 3, "axis": 0}),
+        Sample("i32[3] f32[] 0.5", {"depth": 1}),
+        Sample("f32[3] f32[] f32[]", {"depth": 4}, raises=DTypeError),
+        Sample("i32[3] f32[2] f32[]", {"depth": 4}, raises=ShapeError),
+        Sample("i32[3] f32[] f32[]", {"depth": -1}, raises=AttributeValueError),
+        Sample("i32[3] f32[] f32[]", {"depth": 4, "axis": 2}, raises=AttributeValueError),
+    ),
     differs="on_value and off_value are converted to one dtype.",
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import AttributeValueError, ShapeError
+from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, ShapeError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Op, Sample, op
 from tracejit.ops.sets import ALL
@@ -40,7 +40,16 @@ reshape = op(
     shape=_reshape,
     reference=lambda x, shape: x.reshape(shape),
     methods=("reshape",),
-    samples=(Sample("f32[2,3]", {"shape": (3, 2)}), Sample("i8[4]", {"shape": (2, -1)})),
+    samples=(
+        Sample("f32[2,3]", {"shape": (3, 2)}),
+        Sample("i8[4]", {"shape": (2, -1)}),
+        Sample("f64[1]", {"shape": ()}),
+        Sample("f32[0,3]", {"shape": (3, 0)}),
+        Sample("f32[2,3]", {"shape": (4, 2)}, raises=ShapeError),
+        Sample("f32[2,3]", {"shape": (-1, -1)}, raises=ShapeError),
+        Sample("f32[2,3]", {"shape": (True, 6)}, raises=AttributeTypeError),
+        Sample("2.5", {"shape": (1,)}, raises=DTypeError),
+    ),
 )
 
 
@@ -64,7 +73,12 @@ transpose = op(
     shape=_transpose,
     reference=lambda x, input_perm: np.transpose(x, input_perm),
     methods=("transpose",),
-    samples=(Sample("f32[2,3]", {"input_perm": (1, 0)}), Sample("i8[2,3,4]", {"input_perm": (2, 0, -2)})),
+    samples=(
+        Sample("f32[2,3]", {"input_perm": (1, 0)}),
+        Sample("i8[2,3,4]", {"input_perm": (2, 0, -2)}),
+        Sample("f32[2,3]", {"input_perm": (0, 0)}, raises=AttributeValueError),
+        Sample("f32[2,3]", {"input_perm": (0, 2)}, raises=AttributeValueError),
+    ),
 )
 
 
@@ -84,7 +98,12 @@ broadcast_to = op(
     shape=_broadcast_to,
     reference=lambda x, shape: np.broadcast_to(x, shape),
     methods=("broadcast_to",),
-    samples=(Sample("f32[3]", {"shape": (2, 3)}),),
+    samples=(
+        Sample("f32[3]", {"shape": (2, 3)}),
+        Sample("i8[2,1]", {"shape": (2, 4)}),
+        Sample("f32[3]", {"shape": (2, 4)}, raises=ShapeError),
+        Sample("f32[3]", {"shape": (-1, 3)}, raises=AttributeValueError),
+    ),
 )
 
 
@@ -99,7 +118,7 @@ def _concat(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list
             fix="all axes but the one named must have equal lengths",
         )
     total = sum(type_.shape[axis] for type_ in types)
-    return [first[:axis] + (total,) + first[axis + 1 :]]
+    return [(*first[:axis], total, *first[axis + 1 :])]
 
 
 concat = op(
@@ -111,7 +130,16 @@ concat = op(
     shape=_concat,
     tensors_only=True,
     reference=lambda *tensors, axis=0: np.concatenate(tensors, axis),
-    samples=("f32[2,3] f32[1,3]", Sample("i8[2,3] f16[2,1]", {"axis": -1}), "u8[2] i8[2] f16[2]"),
+    samples=(
+        "f32[2,3] f32[1,3]",
+        Sample("i8[2,3] f16[2,1]", {"axis": -1}),
+        "u8[2] i8[2] f16[2]",
+        "b1[0] b1[2]",
+        Sample("f32[2,3] f32[2,2]", raises=ShapeError),
+        Sample("f32[2,3] f32[3]", raises=ShapeError),
+        Sample("f32[] f32[]", raises=AttributeValueError),
+        Sample("f32[2] 1.0", raises=DTypeError),
+    ),
 )
 
 
@@ -120,7 +148,7 @@ def _stack(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[
     if any(type_.shape != shape for type_ in types):
         raise ShapeError("stack: the tensors' shapes differ", types=op.names_of(types))
     axis = normalize_axis(op, attributes["axis"], len(shape) + 1)
-    return [shape[:axis] + (len(types),) + shape[axis:]]
+    return [(*shape[:axis], len(types), *shape[axis:])]
 
 
 stack = op(
@@ -132,5 +160,11 @@ stack = op(
     shape=_stack,
     tensors_only=True,
     reference=lambda *tensors, axis=0: np.stack(tensors, axis),
-    samples=("f32[2,3] f32[2,3]", Sample("i8[2] f16[2]", {"axis": -1})),
+    samples=(
+        "f32[2,3] f32[2,3]",
+        Sample("i8[2] f16[2]", {"axis": -1}),
+        "i32[] i32[] i32[]",
+        Sample("f32[2,3] f32[3,2]", raises=ShapeError),
+        Sample("f32[2] f32[2]", {"axis": 2}, raises=AttributeValueError),
+    ),
 )

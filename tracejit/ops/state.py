@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tracejit.errors import ShapeError
-from tracejit.ops.record import Op, is_tensor_type, op
+from tracejit.errors import ParameterCastError, ScalarOverflowError, ShapeError
+from tracejit.ops.record import Op, Sample, is_tensor_type, op
 from tracejit.ops.sets import ALL, NUMBERS
 
 
@@ -33,7 +33,20 @@ def _assign(class_name: str, doc: str, accepts: Any, reference: Callable[..., An
         accepts=accepts,
         shape=_equal_shapes,
         reference=reference,
-        samples=("f32[2,3] f32[2,3]", "f32[4] i8[4]", "i64[1] 2" if class_name != "Assign" else "f32[] 2.5"),
+        samples=(
+            "f32[2,3] f32[2,3]",
+            "f32[4] i8[4]",
+            "i64[1] 2" if class_name != "Assign" else "f32[] 2.5",
+            "i16[] True",
+            Sample("f32[4] f32[1]", raises=ShapeError),
+            Sample("f32[4] f32[]", raises=ShapeError),
+            Sample("f32[4] f32[1,4]", raises=ShapeError),
+            Sample("f32[4] 2.5", raises=ShapeError),
+            Sample("i32[4] f32[4]", raises=ParameterCastError),
+            Sample("i8[4] u8[4]", raises=ParameterCastError),
+            Sample("i8[] 2.5", raises=ParameterCastError),
+            Sample("i8[] 300", raises=ScalarOverflowError),
+        ),
         differs="Shapes must be equal in both dialects (r1.1 updates the leading elements only).",
     )
 

@@ -219,9 +219,12 @@ def _nearest(dtype: DType, accepted: frozenset[DType]) -> DType:
 
 def check_literals(op: Op, operands: Sequence[Value], inference: Inference, policy: Policy) -> None:
     """Refuse known Python integers that the integer dtype of their group cannot hold, as the policy says."""
-    for operand, conversion in zip(operands, inference.conversions):
-        if isinstance(operand, Literal) and conversion is not None and not fits(operand.value, conversion.to):
-            _check_overflow(op, operand.value, conversion.to, policy)
+    for position, (operand, conversion) in enumerate(zip(operands, inference.conversions)):
+        if isinstance(operand, Literal) and conversion is not None:
+            if op.check_literal is not None:
+                op.check_literal(op, position, operand.value, conversion.to)
+            if not fits(operand.value, conversion.to):
+                _check_overflow(op, operand.value, conversion.to, policy)
 
 
 def fits(value: Any, to: DType | ScalarType) -> bool:

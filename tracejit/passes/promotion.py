@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from tracejit import policies
 from tracejit.dtypes import DType, integer_range
 from tracejit.errors import ImplicitCastError, compose
 from tracejit.ir import Graph, Literal, Operation, ScalarType, TensorType, Type, Value
+from tracejit.locations import Location
 from tracejit.ops.record import RECORDS, Op
 from tracejit.passes.inference import Conversion, fits, infer
 from tracejit.passes.verification import checked
@@ -21,22 +23,39 @@ def promote(graph: Graph) -> Graph:
 
     Raises ImplicitCastError for the conversions that the `strict` policy does not allow, all in one report.
     """
-    violations: list[str] = []
-    result = _Promoter(violations).run(graph)
+    result, violations = promote_all(graph)
     if violations:
-        raise ImplicitCastError(
-            f"{len(violations)} implicit conversion{'s' if len(violations) > 1 else ''} in {graph.name}\n"
-            + "\n".join(violations),
-            rule="strict: only a Python scalar of the tensor's kind or a lower one is converted implicitly",
-            fix="write each conversion, as in ops.cast(x, tracejit.float32)",
-        )
+        raise refusal(graph.name, violations)
     return result
+
+
+class Violation(NamedTuple):
+    """A conversion that a policy which reports casts does not allow: what is converted, and where."""
+
+    what: str
+    location: Location | None
+
+
+def promote_all(graph: Graph) -> tuple[Graph, list[Violation]]:
+    """Promote past what the policy does not allow; returns the Graph and the violations."""
+    violations: list[Violation] = []
+    return _Promoter(violations).run(graph), violations
+
+
+def refusal(name: str, violations: Sequence[Violation]) -> ImplicitCastError:
+    """Word the error for a function's violations, all in one report."""
+    return ImplicitCastError(
+        f"{len(violations)} implicit conversion{'s' if len(violations) > 1 else ''} in {name}\n"
+        + "\n".join([compose(f"- {what}", location=location) for what, location in violations]),
+        rule="strict: only a Python scalar of the tensor's kind or a lower one is converted implicitly",
+        fix="write each conversion, as in ops.cast(x, tracejit.float32)",
+    )
 
 
 class _Promoter:
     """One run over one Graph; `values` maps the old Graph's Values to the new one's."""
 
-    def __init__(self, violations: list[str]):
+    def __init__(self, violations: list[Violation]):
         self.violations = violations
         self.values: dict[int, Value] = {}
         self.operations: list[Operation] = []
@@ -133,8 +152,8 @@ class _Promoter:
         dtype = None if isinstance(type_, ScalarType) else type_.dtype
         kind = type_.kind if isinstance(type_, ScalarType) else type_.dtype.kind
         if not policy.is_silent(policies.Operand(dtype, kind), conversion.to):
-            what = f"- {operation.name}: {name} {type_} to {conversion.to.code} ({conversion.rule.text})"
-            self.violations.append(compose(what, location=operation.location))
+            what = f"{operation.name}: {name} {type_} to {conversion.to.code} ({conversion.rule.text})"
+            self.violations.append(Violation(what, operation.location))
 
 
 def _differs(type_: Type, to: DType | ScalarType) -> bool:

@@ -96,11 +96,26 @@ class _Verifier:
         for region in operation.regions:
             verify(region, promoted=self.promoted)
         op = RECORDS.get(operation.name)
-        if op is not None and not operation.regions:
+        if operation.regions:
+            self._check_regions(operation)
+        elif op is not None:
             self._check_types(operation, op)
             self._check_writes(operation, op)
         for value in operation.results:
             self._define(value, operation)
+
+    def _check_regions(self, operation: Operation) -> None:
+        """Check that all regions use the same of their surroundings, and that written state is a Parameter's."""
+        count = len(operation.regions[0].state)
+        held = operation.operands[len(operation.operands) - count :]
+        for region in operation.regions:
+            if [value.type for value in region.state] != [value.type for value in held]:
+                self._fail(operation, f"region {region.name} has other state than the operation gives it")
+        written = sorted({i for region in operation.regions for i in region.written})
+        for position, result in zip(written, operation.results[len(operation.results) - len(written) :]):
+            if id(held[position]) not in self.state or result.type != held[position].type:
+                self._fail(operation, f"what region {operation.regions[0].name} writes is no Parameter's value")
+            self.state.add(id(result))
 
     def _check_types(self, operation: Operation, op: Op) -> None:
         attributes = {name: value for name, value in operation.attributes.items() if name != "rule"}

@@ -1,0 +1,70 @@
+"""Lowering of Bitcast. XLA reads bits between real dtypes only, so a complex array goes as its components."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from lowering.registry import lower
+from tracejit.dtypes import DType
+from tracejit.errors import DTypeError
+
+
+@lower("bitcast")
+def bitcast(x: Any, dtype: DType) -> Any:
+    """Read the bits as another dtype; differentiating this is an error."""
+    source = np.dtype(x.dtype)
+
+    @jax.custom_jvp
+    def read(x: Any) -> Any:
+        return _read(x, dtype.numpy)
+
+    @read.defjvp
+    def _(primals: Any, tangents: Any) -> NoReturn:
+        raise DTypeError(
+            f"bitcast has no gradient: the bits of {source} read as {dtype} do not change smoothly",
+            types={"x": f"{source}{list(primals[0].shape)}"},
+            rule="as in TensorFlow, whatever the dtypes, the same one included",
+            fix="put what should be a constant to the gradient behind ops.stop_gradient(x)",
+        )
+
+    return read(x)
+
+
+def _read(x: Any, target: Any) -> Any:
+    if x.dtype == target:
+        return x
+    if not _is_complex(x.dtype) and not _is_complex(target):
+        return lax.bitcast_convert_type(x, target)
+    ratio = x.dtype.itemsize // target.itemsize
+    shape = x.shape[:-1] if ratio == 0 else (*x.shape, ratio) if ratio > 1 else x.shape
+    return _from_components(_components(x), target).reshape(shape)
+
+
+def _is_complex(dtype: Any) -> bool:
+    return jnp.issubdtype(dtype, jnp.complexfloating)
+
+
+def _components(x: Any) -> Any:
+    """Return the real numbers that the array consists of, in one row; a complex one's real part comes first."""
+    if _is_complex(x.dtype):
+        x = jnp.stack([lax.real(x), lax.imag(x)], -1)
+    return x.reshape(x.size)
+
+
+def _from_components(row: Any, target: Any) -> Any:
+    """Return the elements of the target dtype that a row of real numbers holds."""
+    real = np.finfo(target).dtype if _is_complex(target) else target
+    per_element = real.itemsize // row.dtype.itemsize
+    if per_element > 1:
+        row = row.reshape(row.size // per_element, per_element)
+    row = lax.bitcast_convert_type(row, real)
+    row = row.reshape(row.size)
+    if not _is_complex(target):
+        return row
+    pairs = row.reshape(row.size // 2, 2)
+    return lax.complex(pairs[:, 0], pairs[:, 1])

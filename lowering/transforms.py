@@ -1,0 +1,131 @@
+"""Lowerings of transforms: a region becomes a function for `jax.value_and_grad`, `jax.vmap` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from lowering.control import Emit, split_state
+from lowering.registry import lower_regions
+from tracejit.ir import Graph
+
+
+def _with(values: Sequence[Any], places: Sequence[int], others: Sequence[Any]) -> list[Any]:
+    changed = list(values)
+    for place, value in zip(places, others):
+        changed[place] = value
+    return changed
+
+
+@lower_regions("value_and_grad")
+def value_and_grad(
+    emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments: tuple[int, ...], parameters: tuple[int, ...]
+) -> list[Any]:
+    """Differentiate the region's first output by some inputs and some state."""
+    (region,) = regions
+    inputs, state = split_state(operands, regions)
+
+    def loss(by_inputs: Any, by_state: Any) -> Any:
+        outputs, new = emit(region, _with(inputs, arguments, by_inputs), _with(state, parameters, by_state))
+        return outputs[0], (outputs[1:], [new[i] for i in region.written])
+
+    chosen = [inputs[i] for i in arguments], [state[i] for i in parameters]
+    (value, (others, new)), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(*chosen)
+    return [value, *others, *gradients[0], *gradients[1], *new]
+
+
+@lower_regions("jvp")
+def jvp(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments: int) -> list[Any]:
+    """Differentiate the region along tangents of its explicit inputs, which follow those among the operands."""
+    (region,) = regions
+    primals, tangents = operands[:arguments], operands[arguments : 2 * arguments]
+    outer, state = split_state(operands[2 * arguments :], regions)
+
+    def run(*values: Any) -> Any:
+        outputs, new = emit(region, [*values, *outer], state)
+        return outputs, [new[i] for i in region.written]
+
+    outputs, derivatives, new = jax.jvp(run, primals, tangents, has_aux=True)
+    return [*outputs, *derivatives, *new]
+
+
+@lower_regions("vjp")
+def vjp(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments: int) -> list[Any]:
+    """Pull cotangents of the region's outputs back to its explicit inputs; what it writes is not written again."""
+    (region,) = regions
+    count = arguments + len(region.outputs)
+    primals, cotangents = operands[:arguments], operands[arguments:count]
+    outer, state = split_state(operands[count:], regions)
+    _, back = jax.vjp(lambda *values: emit(region, [*values, *outer], state)[0], *primals)
+    return [*back(list(cotangents)), *[state[i] for i in region.written]]
+
+
+@lower_regions("vmap")
+def vmap(
+    emit: Emit,
+    operands: Sequence[Any],
+    regions: Sequence[Graph],
+    in_axes: tuple[int | None, ...],
+    out_axes: tuple[int, ...],
+    size: int,
+) -> list[Any]:
+    """Map the region over an axis of some explicit inputs; everything else is the same for all."""
+    (region,) = regions
+    inputs, state = split_state(operands, regions)
+    mapped, outer = inputs[: len(in_axes)], inputs[len(in_axes) :]
+
+    def run(*values: Any) -> list[Any]:
+        return [jnp.asarray(x) for x in emit(region, [*values, *outer], state)[0]]
+
+    if not out_axes:
+        return []
+    return jax.vmap(run, in_axes=in_axes, out_axes=list(out_axes), axis_size=size)(*mapped)
+
+
+@lower_regions("checkpoint")
+def checkpoint(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph]) -> list[Any]:
+    """Run the region so that its intermediate values are computed again for a gradient."""
+    (region,) = regions
+    inputs, state = split_state(operands, regions)
+
+    def run(inputs: Any, state: Any) -> Any:
+        outputs, new = emit(region, inputs, state)
+        return outputs, [new[i] for i in region.written]
+
+    outputs, new = jax.checkpoint(run)(inputs, state)
+    return [*outputs, *new]
+
+
+@lower_regions("custom_vjp")
+def custom_vjp(
+    emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], results: int, arguments: int
+) -> list[Any]:
+    """Run the first region; its gradient is that of the second (forward) and third (backward) one."""
+    function, forward, backward = regions
+    inputs, state = split_state(operands, regions)
+    given, outer = inputs[:arguments], inputs[arguments:]
+
+    @jax.custom_vjp
+    def run(given: Any, outer: Any, state: Any) -> Any:
+        return emit(function, [*given, *outer], state)[0]
+
+    def fwd(given: Any, outer: Any, state: Any) -> Any:
+        outputs, _ = emit(forward, [*given, *outer], state)
+        return outputs[:results], (outputs[results:], outer, state)
+
+    def bwd(kept: Any, cotangents: Any) -> Any:
+        residuals, outer, state = kept
+        outputs, _ = emit(backward, [*residuals, *cotangents, *outer], state)
+        return outputs, *[[_zero(x) for x in values] for values in (outer, state)]
+
+    run.defvjp(fwd, bwd)
+    return list(run(given, outer, state))
+
+
+def _zero(x: Any) -> Any:
+    """Return the zero cotangent of a value: float0 for what has no gradient."""
+    x = jnp.asarray(x)
+    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, jnp.inexact) else jnp.zeros(x.shape, jax.dtypes.float0)
