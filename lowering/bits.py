@@ -12,10 +12,11 @@ from jax import lax
 from lowering.registry import lower
 from tracejit.dtypes import DType
 from tracejit.errors import DTypeError
+from tracejit.locations import Location
 
 
-@lower("bitcast")
-def bitcast(x: Any, dtype: DType) -> Any:
+@lower("bitcast", located=True)
+def bitcast(x: Any, dtype: DType, location: Location | None = None) -> Any:
     """Read the bits as another dtype; differentiating this is an error."""
     source = np.dtype(x.dtype)
 
@@ -27,6 +28,7 @@ def bitcast(x: Any, dtype: DType) -> Any:
     def _(primals: Any, tangents: Any) -> NoReturn:
         raise DTypeError(
             f"bitcast has no gradient: the bits of {source} read as {dtype} do not change smoothly",
+            location=location,
             types={"x": f"{source}{list(primals[0].shape)}"},
             rule="as in TensorFlow, whatever the dtypes, the same one included",
             fix="put what should be a constant to the gradient behind ops.stop_gradient(x)",

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lowering.registry import REGION_RULES, RULES
+from lowering.registry import LOCATED, REGION_RULES, RULES
 from tracejit.dtypes import DType
 from tracejit.errors import X64Error
 from tracejit.ir import Graph, Literal, Operation, TensorType, Value
@@ -19,7 +19,7 @@ def emit(graph: Graph, inputs: Sequence[Any], state: Sequence[Any]) -> tuple[lis
     env: dict[int, Any] = {id(value): array for value, array in zip(graph.inputs, inputs)}
     env.update({id(value): array for value, array in zip(graph.state, state)})
     for operation in graph.operations:
-        results = _results(operation, env)
+        results = _results(operation, env, graph)
         for value, array in zip(operation.results, results):
             env[id(value)] = array
     return [_read(value, env) for value in graph.outputs], [_read(value, env) for value in graph.new_state]
@@ -29,7 +29,7 @@ def _read(value: Value, env: dict[int, Any]) -> Any:
     return value.value if isinstance(value, Literal) else env[id(value)]
 
 
-def _results(operation: Operation, env: dict[int, Any]) -> Sequence[Any]:
+def _results(operation: Operation, env: dict[int, Any], graph: Graph) -> Sequence[Any]:
     operands = [_read(value, env) for value in operation.operands]
     if operation.name != "cast":  # a cast takes a Python scalar as it is; all else computes with arrays
         operands = [scalar_array(x) if x.__class__ in PYTHON_WIDTHS else x for x in operands]
@@ -38,8 +38,10 @@ def _results(operation: Operation, env: dict[int, Any]) -> Sequence[Any]:
         attributes = {name: value for name, value in attributes.items() if name != "rule"}
     if operation.regions:
         return REGION_RULES[operation.name](emit, operands, operation.regions, **attributes)
+    if operation.name in LOCATED:  # a program of one operator serves every line that runs it
+        attributes = {**attributes, "location": operation.location if graph.location is not None else None}
     results = RULES[operation.name](*operands, **attributes)
-    return results if len(operation.results) > 1 else (results,)
+    return results if isinstance(results, tuple | list) else (results,)
 
 
 def check_x64(graph: Graph) -> None:

@@ -15,7 +15,7 @@ from jax import tree_util
 
 from lowering.arrays import type_of, under_transformation, wide, x64_scope
 from lowering.emit import check_x64, emit
-from tracejit.ir import Graph, ScalarType, Type
+from tracejit.ir import ABSENT, Graph, ScalarType, Type
 from tracejit.locations import user_traceback
 
 
@@ -38,7 +38,7 @@ tree_util.register_pytree_node(Failed, lambda f: ((), f.number), lambda number, 
 
 def failed(error: BaseException) -> Failed:
     """Keep an error for the caller of the program, without the frames of the body: they hold JAX's tracers."""
-    error.__traceback__ = user_traceback(error.__traceback__)
+    error.__traceback__, error.__context__ = user_traceback(error.__traceback__), None
     number = next(_numbers)
     _errors[number] = error
     return Failed(number)
@@ -182,7 +182,7 @@ def abstract_results(name: str, types: Sequence[Type], attributes: Any) -> tuple
         return RULES[name](*arrays, **attributes)
 
     with x64_scope():
-        specs = [jax.ShapeDtypeStruct(type_.shape, type_.dtype.numpy) for type_ in types]
+        specs = [None if type_ is ABSENT else jax.ShapeDtypeStruct(type_.shape, type_.dtype.numpy) for type_ in types]
         results = jax.eval_shape(run, *specs)
     results = results if isinstance(results, tuple | list) else (results,)
     return tuple([type_of(result) for result in results])

@@ -12,12 +12,18 @@ RULES: dict[str, Rule] = {}
 REGION_RULES: dict[str, Rule] = {}
 
 
-def lower(*names: str) -> Callable[[Rule], Rule]:
+#: Operators whose rule also takes `location`: the line of the program that calls it; None for one run on its own.
+LOCATED: set[str] = set()
+
+
+def lower(*names: str, located: bool = False) -> Callable[[Rule], Rule]:
     """Register the lowering of one or more operators. A second rule for a name is an error."""
 
     def register(rule: Rule) -> Rule:
         for name in names:
             _add(RULES, name, rule)
+        if located:
+            LOCATED.update(names)
         return rule
 
     return register

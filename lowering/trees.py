@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -17,8 +17,8 @@ _tensor_type: Any = ()
 LEAF = tree_util.tree_structure(0)
 
 
-def bind(tensor_type: type, parameter_type: type, wrap: Callable[[Any], Any]) -> None:
-    """Make the Tensor class a pytree node with its array as leaf, and the Parameter one without leaves.
+def bind(tensor_type: type, parameter_types: Sequence[type], wrap: Callable[[Any], Any]) -> None:
+    """Make the Tensor class a pytree node with its array as leaf, and those of Parameters ones without leaves.
 
     A Parameter's node holds its key, which holds the Parameter weakly: JAX's caches keep metadata alive.
     """
@@ -26,7 +26,8 @@ def bind(tensor_type: type, parameter_type: type, wrap: Callable[[Any], Any]) ->
     _tensor_type = tensor_type
     hide_folder(os.path.dirname(jax.__file__))
     tree_util.register_pytree_node(tensor_type, _array_of, lambda _, children: wrap(children[0]))
-    tree_util.register_pytree_node(parameter_type, lambda p: ((), p._key), lambda key, _: key.parameter())
+    for parameter_type in parameter_types:
+        tree_util.register_pytree_node(parameter_type, lambda p: ((), p._key), lambda key, _: key.parameter())
 
 
 def _array_of(tensor: Any) -> tuple[tuple[Any, ...], None]:

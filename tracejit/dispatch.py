@@ -15,6 +15,7 @@ import numpy as np
 from tracejit import eager, indexing, ops, policies
 from tracejit.ambient import AMBIENT, DEFAULT_POLICY, Ambient
 from tracejit.bridge import backend
+from tracejit.dtypes import as_dtype
 from tracejit.errors import (
     AttributeTypeError,
     DTypeError,
@@ -26,12 +27,14 @@ from tracejit.errors import (
 )
 from tracejit.ir import Literal, Operation, Type, Value
 from tracejit.ops.record import REQUIRED, Attribute, Op, Operand
-from tracejit.parameter import Parameter
+from tracejit.parameter import STATE_LOCK, Generator, Parameter
+from tracejit.passes.inference import check_literals, infer
 from tracejit.policies import Policy
-from tracejit.tensor import Tensor, new_data, wrap
+from tracejit.tensor import Tensor, constant, new_data, wrap
 from tracejit.tracer import Builder
 
 PYTHON_SCALARS = (bool, int, float, complex)
+_PYTHON_OF_KIND = {"bool": bool, "uint": int, "int": int, "float": float, "complex": complex}
 
 
 def apply(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
@@ -42,10 +45,43 @@ def apply(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         attributes = {**attributes, "dialect": policy.dialect}
     operands = [accept(op, i, operand, policy) for i, operand in enumerate(operands)]
     if op.writes:
-        check_written(op, operands)
+        check_written(op, operands, op.writes)
+    if op.around:
+        return _apply_around(op, operands, attributes, policy, ambient)
+    return _run_or_record(op, operands, attributes, policy, ambient)
+
+
+def _run_or_record(
+    op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient | None
+) -> Any:
     if ambient is not None and ambient.builder is not None:
         return _record(op, operands, attributes, policy, ambient)
     return eager.run(op, operands, attributes, policy, ambient)
+
+
+def _apply_around(
+    op: Op, operands: list[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient | None
+) -> Any:
+    """Apply an operator that draws a key from a Generator first, or gives Parameters values afterwards."""
+    updated = op.updates(attributes) if op.updates is not None else ()
+    check_written(op, operands, updated)
+    if op.takes_key and any(isinstance(operand, Generator) for operand in operands):
+        values = [Value(x._type) if isinstance(x, Tensor) else Literal(x) for x in operands]
+        check_literals(op, values, infer(op, values, attributes, policy), policy)  # a wrong call draws nothing
+        operands = [x.next_key() if isinstance(x, Generator) else x for x in operands]
+    results = _run_or_record(op, operands, attributes, policy, ambient)
+    if updated:
+        *results, new = (*results[: -len(updated)], results[-len(updated) :])
+        for position, value in zip(updated, new):
+            apply(ops.RECORDS["assign"], (operands[position], value), {})
+        results = tuple(results) if len(results) > 1 else results[0]
+    return (results,) if op.plural and not isinstance(results, tuple) else results
+
+
+def next_key(self: Generator) -> Tensor:
+    """Return a key for random numbers that no earlier one resembles; the Generator goes on to its next state."""
+    with STATE_LOCK:
+        return apply(ops.RECORDS["draw_key"], (self,), {})
 
 
 def accept(op: Op, position: int, operand: Any, policy: Policy) -> Any:
@@ -55,6 +91,8 @@ def accept(op: Op, position: int, operand: Any, policy: Policy) -> Any:
     kind = operand.__class__
     if kind is Tensor or kind is Parameter or kind in PYTHON_SCALARS:
         return operand
+    if operand is None and position < len(op.operands) and op.operands[position].optional:
+        return None
     if isinstance(operand, np.generic):
         return from_numpy_scalar(operand, policy)
     if isinstance(operand, np.ndarray) or (not isinstance(operand, Tensor) and backend.is_array(operand)):
@@ -71,9 +109,13 @@ def accept(op: Op, position: int, operand: Any, policy: Policy) -> Any:
 
 
 def from_numpy_scalar(scalar: np.generic, policy: Policy) -> Any:
-    """Return what a NumPy scalar counts as under a policy: a Python scalar of its kind, or a 0-d tensor."""
-    if policy.numpy_scalars == "python" and scalar.dtype.kind in "biufc":
-        return scalar.item()
+    """Return what a NumPy scalar counts as under a policy: a Python scalar of its kind, or a 0-d tensor.
+
+    The policy that looks at values finds this one's, which the tensor keeps as a constant.
+    """
+    dtype = as_dtype(scalar.dtype)
+    if policy.numpy_scalars == "python":
+        return _PYTHON_OF_KIND[dtype.kind](scalar)
     return wrap(new_data(scalar, None))
 
 
@@ -87,10 +129,10 @@ def _describe(operand: Any) -> str:
     return f"{text if len(text) < 40 else text[:37] + '...'} ({type(operand).__name__})"
 
 
-def check_written(op: Op, operands: Sequence[Any]) -> None:
+def check_written(op: Op, operands: Sequence[Any], positions: Sequence[int]) -> None:
     """Refuse a plain Tensor where the operator writes, and one Parameter written twice."""
     seen: set[int] = set()
-    for position in op.writes:
+    for position in positions:
         target = operands[position]
         if not isinstance(target, Parameter):
             form = "tensor_" + op.name if op.name.startswith("scatter") else "an operator that returns a new tensor"
@@ -109,6 +151,8 @@ def check_written(op: Op, operands: Sequence[Any]) -> None:
 
 def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient) -> Any:
     builder: Builder = ambient.builder
+    if policy.needs_values:
+        operands = [_with_value(builder, operand) for operand in operands]
     values = [as_value(builder, operand) for operand in operands]
     operation = builder.record(op, values, attributes, policy)
     if op.bounds is not None and ambient.check_indices is not False:
@@ -119,6 +163,15 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy:
         return commit(builder, op, operands, operation)
     results = operation.results
     return wrap(results[0]) if len(results) == 1 else tuple([wrap(value) for value in results])
+
+
+def _with_value(builder: Builder, operand: Any) -> Any:
+    """Make a constant of a 0-d Tensor from outside of the trace, for a policy that looks at values."""
+    if operand.__class__ is not Tensor or operand._data.__class__ is Value:
+        return operand
+    if operand.shape or backend.is_tracer(operand._data):
+        return operand
+    return wrap(constant(builder, operand.asnumpy()))
 
 
 def commit(builder: Builder, op: Op, operands: Sequence[Any], operation: Operation) -> Any:
@@ -152,25 +205,37 @@ def as_value(builder: Builder, operand: Any) -> Value:
 # Functions, classes and methods
 
 
-def _bind(op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _bind(label: str, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Bind call arguments to names, with the operator's name in the messages."""
     if len(args) > len(names):
-        raise AttributeTypeError(f"{op.name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
+        raise AttributeTypeError(f"{label} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
     bound = dict(zip(names, args))
     for name, value in kwargs.items():
         if name not in names:
-            raise AttributeTypeError(f"{op.name} has no argument {name!r}", fix=f"its arguments: {', '.join(names)}")
+            raise AttributeTypeError(f"{label} has no argument {name!r}", fix=f"its arguments: {', '.join(names)}")
         if name in bound:
-            raise AttributeTypeError(f"{op.name} got {name!r} twice")
+            raise AttributeTypeError(f"{label} got {name!r} twice")
         bound[name] = value
     return bound
 
 
+def _gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
+    """Make a list of the last operands, where an operator takes any number of them one by one."""
+    if not op.operands or not op.operands[-1].one_by_one:
+        return args
+    first = op.call_order.index(op.operands[-1].name)
+    given = args[first:]
+    return args if not given or isinstance(given[0], list | tuple) else (*args[:first], list(given))
+
+
 def split_call(op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
     """Split a call into operands, in order, and checked attributes with their defaults."""
-    bound = _bind(op, names, args, kwargs)
+    bound = _bind(op.name, names, _gathered(op, args), kwargs)
     operands: list[Any] = []
     for spec in op.operands:
+        if spec.name not in bound and spec.optional:
+            operands.append(None)
+            continue
         if spec.name not in bound:
             raise AttributeTypeError(f"{op.name} misses its operand {spec.name!r}")
         given = bound.pop(spec.name)
@@ -237,6 +302,7 @@ def make_function(op: Op) -> Callable[..., Any]:
 
 def _signature(op: Op, names: Sequence[str]) -> inspect.Signature:
     defaults = {a.name: op.default(a) for a in op.attributes if op.default(a) is not REQUIRED}
+    defaults.update({spec.name: None for spec in op.operands if spec.optional})
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters, optional = [], False
     for name in names:
@@ -275,12 +341,15 @@ class Primitive:
 
     def __init__(self, *args: Any, **kwargs: Any):
         try:
-            names = [a.name for a in self.op.attributes if a.name not in self.op.call_order]
-            given = _bind(self.op, names, args, kwargs)
+            names = constructor_names(self.op)
+            bound = _bind(self.op.class_name, list(names), args, kwargs)
+            given = {names[public]: value for public, value in bound.items()}
             self._attributes = {name: self.op.check_attribute(name, value) for name, value in given.items()}
-            for attribute in self.op.attributes:
-                if attribute.name in names and attribute.name not in given:
+            for attribute in (*self.op.attributes, *self.op.class_only):
+                if attribute.name in names.values() and attribute.name not in given:
                     _default(self.op, attribute)  # a missing one is an error here rather than at the call
+            for attribute in self.op.class_only:
+                self._attributes.pop(attribute.name, None)
         except TracejitError as error:
             hide_internal_frames(error)
             raise
@@ -297,6 +366,13 @@ class Primitive:
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self._attributes.items())
         return f"{type(self).__name__}({given})"
+
+
+def constructor_names(op: Op) -> dict[str, str]:
+    """Return what a class is made with, in order: the public names, and the attributes that they name."""
+    own = [a.name for a in op.attributes if a.name not in op.call_order]
+    pairs = [entry.partition("=") for entry in op.constructor or own]
+    return {public: name or public for public, _, name in pairs}
 
 
 def make_class(op: Op, name: str) -> type[Primitive]:
@@ -421,14 +497,15 @@ def install() -> None:
     for op in ops.RECORDS.values():
         for method in op.methods:
             attach(op, method)
-        if not op.hidden:
-            setattr(ops, op.name, make_function(op))
-            names.append(op.name)
+        for name in () if op.hidden else op.functions:
+            setattr(ops, name, make_function(op))
+            names.append(name)
     for class_name, op in ops.CLASSES.items():
         if not op.hidden:
             setattr(ops, class_name, make_class(op, class_name))
             names.append(class_name)
     ops.__all__[:] = names
+    Generator.next_key = next_key  # type: ignore[attr-defined]
     Tensor.__pos__ = lambda self: self.copy()  # type: ignore[attr-defined]
     indexing.install(apply)
 

@@ -15,9 +15,10 @@ import numpy as np
 from tracejit.ambient import DEFAULT_POLICY, Ambient
 from tracejit.bridge import backend
 from tracejit.commit import run_stateful
+from tracejit.dtypes import DType
 from tracejit.errors import IndexBoundsError
-from tracejit.ir import Graph, Literal, Type, Value
-from tracejit.ops.record import Bound, Op
+from tracejit.ir import Graph, Literal, Operation, ScalarType, Type, Value
+from tracejit.ops.record import RECORDS, Bound, Op
 from tracejit.parameter import STATE_LOCK, Parameter
 from tracejit.passes import promote
 from tracejit.passes.inference import check_literals, fits, infer
@@ -36,7 +37,7 @@ def run(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Pol
         return _run_writing(op, operands, attributes, policy)
     raw = []
     for operand in operands:
-        if operand.__class__ is not Tensor:
+        if operand.__class__ is not Tensor or policy.needs_values:
             return _run_mixed(op, operands, attributes, policy)
         raw.append(operand._data)
     program = _program(op, [None] * len(raw), attributes, policy)
@@ -63,7 +64,11 @@ class Shortcut:
         if program is None:
             program = self.program = _program(self.op, [None, None], self.attributes, DEFAULT_POLICY)
         result = program(arrays)
-        return wrap(result) if result.__class__ is backend.ArrayType else None
+        if result.__class__ is backend.ArrayType:
+            return wrap(result)
+        if result.__class__ is backend.Failed:
+            result.take_error()  # the long way raises it again, from the right place
+        return None
 
 
 def _results(program: Any, raw: list[Any], op: Op, operands: Any, attributes: dict[str, Any], policy: Policy) -> Any:
@@ -74,38 +79,50 @@ def _results(program: Any, raw: list[Any], op: Op, operands: Any, attributes: di
     if results.__class__ is tuple:
         return tuple([wrap(array) for array in results])
     if results.__class__ is backend.Failed:
+        error = results.take_error()
         _check_call(op, operands, attributes, policy)  # raises what the body could not: JAX must not see exceptions
-        raise results.take_error() or AssertionError(f"{op.name} cannot be built")
+        raise error or AssertionError(f"{op.name} cannot be built")
     return wrap(results)
 
 
 def _check_call(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> list[Value]:
     """Raise the error that a call deserves; returns the operands as Values."""
-    values = [as_abstract(operand) for operand in operands]
+    values = [as_abstract(operand, policy) for operand in operands]
     check_literals(op, values, infer(op, values, attributes, policy), policy)
     return values
 
 
-def as_abstract(operand: Any) -> Value:
-    """Return a Value of an operand's type and name, or the Literal of a Python scalar."""
+def as_abstract(operand: Any, policy: Policy) -> Value:
+    """Return a Value of an operand's type and name, or the Literal of a Python scalar.
+
+    Where the policy looks at values, that of a 0-d tensor goes with it, as a constant's.
+    """
     if not isinstance(operand, Tensor):
         return Literal(operand)
     if operand._data.__class__ is Value:
         raise escaped(operand._data)
-    return Value(operand._type, name=getattr(operand, "name", None))
+    type_, name = operand._type, getattr(operand, "name", None)
+    if policy.needs_values and not type_.shape and not backend.is_tracer(operand._data):
+        value = Operation("constant", [], [type_], attributes={"value": operand._read("promotion")}).result
+        value.name = name
+        return value
+    return Value(type_, name=name)
 
 
 class _Build:
     """Builds the promoted Graph of one operation from the types of its operands.
 
     `fixed` holds, per operand, None for one that comes as an input, a Literal for a scalar whose value is part of
-    the program, the type of a scalar that comes as an input, or the number of a written Parameter.
+    the program, the type of a scalar that comes as an input, or the number of a written Parameter. `decided` holds
+    the dtypes to which operands are converted, where values decided that: the program itself never sees them.
     """
 
-    __slots__ = ("attributes", "fixed", "op", "policy")
+    __slots__ = ("attributes", "decided", "fixed", "op", "policy")
 
-    def __init__(self, op: Op, fixed: Sequence[Any], attributes: dict[str, Any], policy: Policy):
-        self.op, self.fixed, self.attributes, self.policy = op, fixed, attributes, policy
+    def __init__(
+        self, op: Op, fixed: Sequence[Any], attributes: dict[str, Any], policy: Policy, decided: Sequence[Any]
+    ):
+        self.op, self.fixed, self.attributes, self.policy, self.decided = op, fixed, attributes, policy, decided
 
     def __call__(self, inputs: Sequence[Type], state: Sequence[Type] = ()) -> Graph:
         builder = Builder(self.op.name)
@@ -120,6 +137,10 @@ class _Build:
             else:
                 type_ = next(given)
                 operands.append(builder.argument(type_ if fixed is None else fixed))
+        for position, dtype in enumerate(self.decided):
+            if dtype is not None and not _has_dtype(operands[position], dtype):
+                cast = builder.record(RECORDS["cast"], [operands[position]], {"dtype": dtype}, self.policy)
+                operands[position] = cast.result
         operation = builder.record(self.op, operands, self.attributes, self.policy)
         for slot, value in zip(slots, operation.results):
             slot.current = value
@@ -134,7 +155,7 @@ def _run_mixed(op: Op, operands: Sequence[Any], attributes: dict[str, Any], poli
     """Run on operands of which some are Python scalars or Parameters (which are only read)."""
     values = _check_call(op, operands, attributes, policy)
     fixed = _fixed(op, values, attributes, policy)
-    program = _program(op, fixed, attributes, policy)
+    program = _program(op, fixed, attributes, policy, _decided(op, values, attributes, policy))
     with STATE_LOCK:
         return _results(program, _inputs(operands, fixed), op, operands, attributes, policy)
 
@@ -147,13 +168,13 @@ def _inputs(operands: Sequence[Any], fixed: Sequence[Any]) -> list[Any]:
 def _fixed(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: Policy) -> list[Any]:
     """Say for each operand how it reaches the program (see _Build)."""
     inference = infer(op, values, attributes, policy)
-    bake = policy.needs_values or not op.operands or inference.results[0].__class__.__name__ == "ScalarType"
+    bake = not op.operands or inference.results[0].__class__.__name__ == "ScalarType"
     fixed: list[Any] = []
     for value, conversion in zip(values, inference.conversions):
         if not isinstance(value, Literal):
             fixed.append(None)
         elif bake or not _is_input(value.value) or (conversion is not None and not fits(value.value, conversion.to)):
-            fixed.append(value)  # its value decides: out of the dtype's range, or a policy that looks at values
+            fixed.append(value)  # its value decides: it is out of the dtype's range
         else:
             fixed.append(value.type)
     return fixed
@@ -164,12 +185,26 @@ def _is_input(value: Any) -> bool:
     return value.__class__ is not int or -(2**63) <= value < 2**63
 
 
-def _program(op: Op, fixed: list[Any], attributes: dict[str, Any], policy: Policy) -> Any:
+def _decided(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: Policy) -> tuple[DType | None, ...]:
+    """Return the dtypes to which operands are converted, under a policy that looks at values; else nothing."""
+    if not policy.needs_values:
+        return ()
+    conversions = infer(op, values, attributes, policy).conversions
+    return tuple([None if c is None or not isinstance(c.to, DType) else c.to for c in conversions])
+
+
+def _has_dtype(value: Value, dtype: DType) -> bool:
+    return not isinstance(value.type, ScalarType) and value.type.dtype is dtype
+
+
+def _program(
+    op: Op, fixed: list[Any], attributes: dict[str, Any], policy: Policy, decided: tuple[DType | None, ...] = ()
+) -> Any:
     marks = tuple([repr(mark) if isinstance(mark, Literal) else mark for mark in fixed])
-    key = (op.name, policy.name, repr(attributes) if attributes else None, marks)
+    key = (op.name, policy.name, repr(attributes) if attributes else None, marks, decided)
     program = _programs.get(key)
     if program is None:
-        build = _Build(op, fixed, attributes, policy)
+        build = _Build(op, fixed, attributes, policy, decided)
         program = (
             backend.StatefulProgram(build, op.name) if op.writes else backend.Program(build.alone, op.name, inline=True)
         )
@@ -186,7 +221,7 @@ def _run_writing(op: Op, operands: Sequence[Any], attributes: dict[str, Any], po
         for number, parameter in enumerate(written):
             if operand is parameter:
                 fixed[position] = number
-    program = _program(op, fixed, attributes, policy)
+    program = _program(op, fixed, attributes, policy, _decided(op, values, attributes, policy))
     run_stateful(program, lambda: _inputs(operands, fixed), written, [])
     return written[0] if len(written) == 1 else tuple(written)
 

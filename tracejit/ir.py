@@ -91,6 +91,8 @@ class ScalarType:
 
 Type = TensorType | ScalarType
 SCALAR_TYPES = {kind: ScalarType(kind) for kind in ("bool", "int", "float", "complex")}
+#: The type of an operand that was left out.
+ABSENT = ScalarType("none")
 PythonScalar = bool | int | float | complex
 
 
@@ -118,12 +120,12 @@ class Value:
 
 
 class Literal(Value):
-    """A Python scalar of known value, written where it is used."""
+    """A Python scalar of known value, written where it is used, or None for an operand that was left out."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: PythonScalar):
-        super().__init__(SCALAR_TYPES[value.__class__.__name__])
+    def __init__(self, value: PythonScalar | None):
+        super().__init__(ABSENT if value is None else SCALAR_TYPES[value.__class__.__name__])
         self.value = value
 
     def __repr__(self) -> str:
@@ -157,6 +159,22 @@ class Operation:
         self.location = location
         self.policy = policy
         self.results = tuple([Value(type, producer=self, scope=scope) for type in result_types])
+
+    def replaced(self, operands: Sequence[Value], regions: Sequence[Graph] | None = None) -> Operation:
+        """Return the operation with other operands (and regions) and the same result Values.
+
+        A pass that changes few operations shares all other Values between its Graphs.
+        """
+        other = object.__new__(Operation)
+        other.name, other.attributes, other.location, other.policy = (
+            self.name,
+            self.attributes,
+            self.location,
+            self.policy,
+        )
+        other.operands, other.results = tuple(operands), self.results
+        other.regions = self.regions if regions is None else tuple(regions)
+        return other
 
     @property
     def result(self) -> Value:

@@ -6,6 +6,7 @@ object and the instruction offset, and finds file, line and source text only whe
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
@@ -13,7 +14,8 @@ from types import CodeType, FrameType, TracebackType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _INTERNAL_FOLDERS = [_PACKAGE + os.sep, os.path.join(os.path.dirname(_PACKAGE), "lowering") + os.sep]
-_INTERNAL_FILES = {"<frozen importlib._bootstrap>", "<string>"}
+#: contextlib stands between JAX's frames, and between ours, where a function is decorated with a context.
+_INTERNAL_FILES = {"<frozen importlib._bootstrap>", "<string>", contextlib.__file__}
 
 # One answer per file name: a dictionary look-up is what keeps taking a location at a fraction of a microsecond.
 _is_internal: dict[str, bool] = {}

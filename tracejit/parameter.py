@@ -6,11 +6,21 @@ import threading
 import weakref
 from typing import Any
 
+import numpy as np
+
 from tracejit.ambient import AMBIENT
 from tracejit.bridge import backend, when_loaded
 from tracejit.dtypes import as_dtype
-from tracejit.errors import DTypeError, ParameterError, ShapeError, StateError
+from tracejit.errors import (
+    AttributeTypeError,
+    AttributeValueError,
+    DTypeError,
+    ParameterError,
+    ShapeError,
+    StateError,
+)
 from tracejit.ir import TensorType, Value
+from tracejit.ops import checks
 from tracejit.tensor import Tensor, new_data, public, wrap
 from tracejit.tracer import Builder, Slot, escaped
 
@@ -162,6 +172,64 @@ class Parameter(Tensor):
         return self.clone()
 
 
+class Generator(Parameter):
+    """A stream of random numbers: an operator that takes a key draws one from it, which writes its next state.
+
+    So traced code draws new numbers at each call, in the order of the program. The state is a uint32[2], as that of
+    JAX's threefry; it is saved and loaded as any Parameter.
+
+    Args:
+        seed: an int from 0 to 2**64 - 1; equal seeds make equal streams.
+        name: for messages, printed Graphs and saved files.
+
+    >>> import tracejit
+    >>> generator = tracejit.Generator(7)
+    >>> first, second = (tracejit.ops.standard_normal((2,), generator) for _ in range(2))
+    >>> bool((first == second).any())
+    False
+    """
+
+    __slots__ = ()
+
+    def __init__(self, seed: int = 0, name: str | None = "generator"):
+        super().__init__(_state_of(seed), name, requires_grad=False)
+
+    @public
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of a seed; returns the Generator."""
+        self.set_data(_state_of(seed))
+        return self
+
+    @public
+    def clone(self) -> Generator:
+        """Return a Generator of its own that goes on as this one would."""
+        twin = Generator(name=self.name)
+        twin.set_data(self.copy())
+        return twin
+
+    def __repr__(self) -> str:
+        return f"Generator{super().__repr__().removeprefix('Parameter')}"
+
+    @public
+    def __reduce__(self) -> Any:
+        return _restored, (self._read("pickle").copy(), self.name)
+
+
+def _restored(state: Any, name: str | None) -> Generator:
+    return Generator(name=name).set_data(state)  # type: ignore[return-value]
+
+
+def _state_of(seed: Any) -> np.ndarray:
+    """Return the state with which a stream begins: the seed's high and low 32 bits."""
+    try:
+        number = checks.integer(seed)
+    except TypeError as error:
+        raise AttributeTypeError(f"Generator: seed {error}, got {seed!r} ({type(seed).__name__})") from None
+    if not 0 <= number < 2**64:
+        raise AttributeValueError(f"Generator: seed must be from 0 to 2**64 - 1, got {number}")
+    return np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
+
+
 def _current_builder() -> Builder | None:
     ambient = AMBIENT.get()
     return None if ambient is None else ambient.builder
@@ -178,4 +246,4 @@ def _tracer_given(name: str | None, tracer: Any) -> StateError:
 
 @when_loaded
 def _bind(lowering: Any) -> None:
-    lowering.bind(Tensor, Parameter, wrap)
+    lowering.bind(Tensor, (Parameter, Generator), wrap)

@@ -4,7 +4,7 @@
                                                                "{" [location] {operation} return "}" ;
     operation  = [values "="] word [policy] [operands] ["{" pairs "}"] [":" types] [location] {"region" body} ;
     return     = "return" [operands] [";" writes] ;     writes = value "=" operand {"," value "=" operand} ;
-    binders    = value ":" type {"," value ":" type} ;  operand = value | scalar ;
+    binders    = value ":" type {"," value ":" type} ;  operand = value | scalar | "None" ;
     policy     = "[" word "]" ;                         type = code "[" [lengths] "]" | scalar kind ;
     pairs      = word "=" attribute {"," word "=" attribute} ;
     scalar     = number | "True" | "False" ;
@@ -255,7 +255,7 @@ class _Parser:
         return self.list_of(lambda: self.operand(values))
 
     def at_operand(self) -> bool:
-        return self.token.kind in ("value", "number") or self.at("True") or self.at("False")
+        return self.token.kind in ("value", "number") or self.token.text in ("True", "False", "None")
 
     def operand(self, values: dict[str, Value]) -> Value:
         if self.token.kind == "value":
@@ -264,6 +264,8 @@ class _Parser:
             return Literal(self.number(self.step()))
         if self.at("True") or self.at("False"):
             return Literal(self.step().text == "True")
+        if self.accept("None"):
+            return Literal(None)
         self.fail("a value or a number")
 
     def value(self, expected: str) -> _Token:

@@ -5,9 +5,8 @@ Operators and methods come from the Op records; `tracejit.dispatch` puts them on
 
 from __future__ import annotations
 
-import re
-
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 

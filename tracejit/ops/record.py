@@ -49,14 +49,21 @@ def in_dialect(value: Any, dialect: str) -> Any:
 class Operand:
     """An operand: its dtype group (None: never converted), and what the operator does with it.
 
-    `role` is read, write (a Parameter that is updated), index (int32 or int64, never converted) or scalar (a
-    hyper-parameter with a group of its own, converted to the dtype of the written Parameter).
+    `role` is read, write (a Parameter that is updated), index (int32 or int64, never converted), scalar (a
+    hyper-parameter with a group of its own, converted to the dtype of the written Parameter) or key (of random
+    numbers: uint32[2], or a Generator, from which one is drawn).
     """
 
     name: str
     group: str | None
     role: str = "read"
     variadic: bool = False
+    #: The operands that it stands for may be given one by one.
+    one_by_one: bool = False
+    #: None may stand for it, and does where it is not given.
+    optional: bool = False
+    #: Its group is one whose members must be of one dtype as they are given.
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,21 @@ class Op:
     hidden: bool
     #: Makes arrays of Python scalars and lists, where they are operands by defaults of the operator's own.
     host_operand: Callable[[Any], Any] | None
+    #: Gives a tuple, however many results there are.
+    plural: bool
+    #: Positions of the operands (Parameters) that take the last results as their values, given the attributes.
+    updates: Callable[[Mapping[str, Any]], tuple[int, ...]] | None
+    #: The names of the function; none for an operator that is only a class.
+    functions: tuple[str, ...]
+    #: What the class is made with, in order, where that is not the attributes: `pad=padding` gives one another name.
+    constructor: tuple[str, ...]
+    #: Checks of constructor arguments that MindSpore's class takes and that change nothing.
+    class_only: tuple[Attribute, ...]
+
+    #: Draws keys from Generators.
+    takes_key: bool
+    #: A call does something before or after it runs: draws a key, updates Parameters, makes a tuple.
+    around: bool
 
     @property
     def writes(self) -> tuple[int, ...]:
@@ -154,7 +176,7 @@ class Op:
 
     def check_attribute(self, name: str, value: Any) -> Any:
         """Normalise one attribute's value, or say what is wrong with it in the operator's name."""
-        attribute = next((a for a in self.attributes if a.name == name), None)
+        attribute = next((a for a in (*self.attributes, *self.class_only) if a.name == name), None)
         if attribute is None:
             known = ", ".join(a.name for a in self.attributes) or "none"
             raise AttributeTypeError(f"{self.class_name} has no attribute {name!r}", fix=f"its attributes: {known}")
@@ -212,13 +234,15 @@ def parse_operands(signature: str) -> tuple[tuple[Operand, ...], tuple[str, ...]
     operands, order = [], []
     for part in filter(None, (part.strip() for part in signature.split(","))):
         name, *marks = part.split(":")
-        variadic, name = name.startswith("*"), name.lstrip("*")
+        stars, name = name.count("*"), name.lstrip("*")
         order.append(name)
         if not marks:
             continue
-        group = None if marks[-1] in ("index", "-") else marks[-1]
-        role = "index" if marks[-1] == "index" else {"W": "write", "S": "scalar"}.get(marks[0], "read")
-        operands.append(Operand(name, group, role, variadic))
+        mark = marks[-1].strip("=?")
+        group = None if mark in ("index", "key", "-") else mark
+        role = mark if mark in ("index", "key") else {"W": "write", "S": "scalar"}.get(marks[0], "read")
+        exact, optional = marks[-1].startswith("="), marks[-1].endswith("?")
+        operands.append(Operand(name, group, role, stars > 0, stars > 1, optional, exact))
     return tuple(operands), tuple(order)
 
 
@@ -247,17 +271,25 @@ def op(
     effect: bool = False,
     hidden: bool = False,
     host_operand: Callable[[Any], Any] | None = None,
+    plural: bool = False,
+    updates: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None,
+    functions: tuple[str, ...] | None = None,
+    constructor: tuple[str, ...] = (),
+    class_only: Iterable[Attribute] = (),
 ) -> Op:
     """Declare an operator.
 
     `signature` lists what a call takes, in MindSpore's order: `input_x:T, input_y:T` are two operands that share
     the dtype group T (they are converted to one dtype); `variable:W:T` is a Parameter that is written; `lr:S:T1` a
     hyper-parameter with a group of its own; `indices:index` int32 or int64 and never converted; `x:-` any dtype,
-    never converted; `*tensors:T` one or more tensors; a name without colon is an attribute given at the call.
-    Attributes that are not in the signature are given when the class is made, or by keyword to the function.
+    never converted; `*tensors:T` one or more tensors in a list, `**tensors:T` in a list or one by one; `weight:=T` a group that must be of one dtype as given;
+    `bias:T?` may be None or left out; `key:key` a key of random numbers, or a Generator; a name without colon is an
+    attribute given at the call. Attributes that are not in the signature are given when the class is made, or by
+    keyword to the function. A `class_name` in lower case declares a function that has no class.
     `accepts` is a set of dtypes for group T, or a mapping from group to set; `Dialects` where r1.1 and 2.x differ.
-    `shape` is a function of (op, operand types, attributes) returning one shape per result; without one the
-    lowering rule is evaluated abstractly. A name declared twice is an error.
+    `shape` is a function of (op, operand types, attributes) returning one shape per result; without one, or where
+    it returns None (having refused what is wrong), the lowering rule is evaluated abstractly. A name declared twice
+    is an error.
     """
     operands, order = parse_operands(signature)
     record = Op(
@@ -285,6 +317,13 @@ def op(
         effect=effect,
         hidden=hidden,
         host_operand=host_operand,
+        plural=plural,
+        updates=updates,
+        functions=(name or snake_case(class_name),) if functions is None else functions,
+        constructor=constructor,
+        class_only=tuple(class_only),
+        takes_key=(takes_key := any(operand.role == "key" for operand in operands)),
+        around=plural or updates is not None or takes_key,
     )
     _register(record)
     return record
@@ -295,6 +334,8 @@ def _register(record: Op) -> None:
         raise ValueError(f"operator {record.name} is declared twice")
     RECORDS[record.name] = record
     for class_name in (record.class_name, *record.aliases):
+        if class_name[0].islower():
+            continue
         if class_name in CLASSES:
             raise ValueError(f"operator class {class_name} is declared twice")
         CLASSES[class_name] = record

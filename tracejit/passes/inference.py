@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 from tracejit import policies
 from tracejit.bridge import backend
-from tracejit.dtypes import DType, float32, holds, int32, integer_range, is_integer
-from tracejit.errors import DTypeError, ParameterCastError, ScalarOverflowError
-from tracejit.ir import SCALAR_TYPES, Literal, ScalarType, TensorType, Type, Value
+from tracejit.dtypes import DEFAULT_OF_KIND, DType, float32, holds, int32, integer_range, is_integer, uint32
+from tracejit.errors import DTypeError, ParameterCastError, ScalarOverflowError, ShapeError, TracejitError
+from tracejit.ir import ABSENT, SCALAR_TYPES, Literal, ScalarType, TensorType, Type, Value
 from tracejit.ops.record import INDEX_DTYPES, Op, Operand, in_dialect
 from tracejit.policies import UNKNOWN, Decision, Policy, Rule
 
 _HYPER_RULE = Rule("hyper-parameter", "A scalar input with a group of its own takes the written Parameter's dtype.")
 _SCALAR_RULE = Rule("scalar-scalar", "Python scalars compute as Python does and stay scalars.")
+_ALONE_RULE = Rule("scalars-alone", "Python scalars without a tensor beside them make one of a default dtype.")
+KEY_TYPE = TensorType(uint32, (2,))
 
 
 class Conversion(NamedTuple):
@@ -39,29 +41,47 @@ class Inference(NamedTuple):
 _known: dict[Any, Inference] = {}
 
 
-def infer(op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy) -> Inference:
-    """Return result types and conversions of an operation, or raise the error that the call deserves."""
+def infer(
+    op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy, *, settled: bool = False
+) -> Inference:
+    """Return result types and conversions of an operation, or raise the error that the call deserves.
+
+    `settled` operands have been converted to what the group computes in: their values decide nothing any more.
+    """
+    settled = settled or not policy.needs_values
     if op.name == "constant":  # its array is an attribute: too large for a key, and too rare to meet again
-        return _Call(op, operands, attributes, policy).infer()
+        return _Call(op, operands, attributes, policy, settled).infer()
     key: tuple[Any, ...] = (
         op.name,
         policy.name,
         tuple([operand.type for operand in operands]),
         repr(attributes) if attributes else None,
     )
-    if policy.needs_values:
-        key += (tuple([repr(x.value) if isinstance(x, Literal) else None for x in operands]),)
+    if not settled:
+        key += (tuple([repr(known_value(operand)) for operand in operands]),)
     known = _known.get(key)
     if known is None:
-        known = _known[key] = _Call(op, operands, attributes, policy).infer()
+        known = _known[key] = _Call(op, operands, attributes, policy, settled).infer()
     return known
+
+
+def known_value(value: Value) -> Any:
+    """Return the value of a Python scalar or 0-d constant that stands in the program; UNKNOWN for all others."""
+    if isinstance(value, Literal):
+        return value.value
+    made = value.producer
+    if made is not None and made.name == "constant" and not value.type.shape:
+        return made.attributes["value"].item()
+    return UNKNOWN
 
 
 class _Call:
     """One operation whose types are wanted."""
 
-    def __init__(self, op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy):
-        self.op, self.operands, self.attributes, self.policy = op, operands, attributes, policy
+    def __init__(
+        self, op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy, settled: bool
+    ):
+        self.op, self.operands, self.attributes, self.policy, self.settled = op, operands, attributes, policy, settled
         self.types: tuple[Type, ...] = tuple([operand.type for operand in operands])
         self.specs = op.spread(len(operands))
         self.conversions: list[Conversion | None] = [None] * len(operands)
@@ -69,7 +89,12 @@ class _Call:
 
     def infer(self) -> Inference:
         for group, positions in self._positions().items():
+            if self.specs[positions[0]].exact:
+                self.groups[group] = self._common(group, positions)
+                continue
             decided = self._decide(positions)
+            if decided.dtype is None and self.op.scalars in _ALONE:
+                decided = Decision(_ALONE[self.op.scalars](decided.kind), decided.kind, (_ALONE_RULE,) * len(positions))
             if decided.dtype is None:
                 return self._scalar_operation(decided.kind)
             self.groups[group] = decided.dtype
@@ -87,18 +112,32 @@ class _Call:
     def _positions(self) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = {}
         for position, spec in enumerate(self.specs):
-            if spec.group is not None and spec.role != "scalar":
+            if spec.group is not None and spec.role != "scalar" and self.types[position] is not ABSENT:
                 groups.setdefault(spec.group, []).append(position)
         return groups
 
     def _seen(self, position: int) -> policies.Operand:
         """Return an operand as the policy sees it."""
         operand, type_ = self.operands[position], self.types[position]
+        value = UNKNOWN if self.settled else known_value(operand)
         if isinstance(type_, ScalarType):
-            value = operand.value if self.policy.needs_values and isinstance(operand, Literal) else UNKNOWN
             return policies.Operand(None, type_.kind, value, 0)
         written = self.specs[position].role == "write"
-        return policies.Operand(type_.dtype, type_.dtype.kind, UNKNOWN, type_.ndim, written)
+        return policies.Operand(type_.dtype, type_.dtype.kind, value, type_.ndim, written)
+
+    def _common(self, group: str, positions: Sequence[int]) -> DType:
+        """Return the one dtype of operands that are not converted to another."""
+        found = {self.types[i].dtype for i in positions if not isinstance(self.types[i], ScalarType)}
+        if len(found) == 1 and not any(isinstance(self.types[i], ScalarType) for i in positions):
+            return found.pop()
+        names = ", ".join(self.specs[i].name for i in positions)
+        widest = max(found, key=lambda dtype: (dtype.kind == "float", dtype.bits), default=float32)
+        raise DTypeError(
+            f"{self.op.name}: {names} must be tensors of one dtype",
+            types=self._names(),
+            rule=f"{self.op.class_name} converts none of its operands (MindSpore's signature puts them in no group)",
+            fix=f"convert them explicitly, as in ops.cast(x, tracejit.{widest.name})",
+        )
 
     def _decide(self, positions: Sequence[int]) -> Decision:
         seen = tuple([self._seen(position) for position in positions])
@@ -114,6 +153,13 @@ class _Call:
             return self.policy.decide(seen)
         except policies.WrittenConversion as error:
             raise self._parameter_cast(positions[error.position], error) from None
+        except policies.ObjectResult as error:
+            raise ScalarOverflowError(
+                f"{self.op.name}: {error.reason}",
+                types=self._names(),
+                rule=f"{self.policy.name}: {error.rule}",
+                fix=error.fix,
+            ) from None
         except policies.PromotionError as error:
             raise DTypeError(
                 f"{self.op.name}: {error.reason}",
@@ -130,7 +176,7 @@ class _Call:
     def _check_scalars(self, positions: Sequence[int]) -> None:
         """Refuse a group of Python scalars only, but where the operator computes with them inside a trace."""
         traced = any(not isinstance(self.operands[i], Literal) for i in positions)
-        if self.op.scalars is None or (not traced and len(positions) > 1):
+        if self.op.scalars is None or (not traced and len(positions) > 1 and self.op.scalars not in _ALONE):
             raise DTypeError(
                 f"{self.op.name} needs at least one tensor; it was given Python scalars only",
                 types=self._names(),
@@ -148,7 +194,15 @@ class _Call:
         )
 
     def _check_operand(self, spec: Operand, type_: Type) -> None:
+        if type_ is ABSENT and spec.optional:
+            return
         scalar = isinstance(type_, ScalarType)
+        if spec.role == "key" and type_ != KEY_TYPE:
+            raise DTypeError(
+                f"{self.op.name}: {spec.name} must be a Generator or a key, a tensor of {KEY_TYPE}, not {type_}",
+                types=self._names(),
+                fix="pass tracejit.Generator(seed), or a key from its next_key()",
+            )
         if spec.role == "index" and (scalar or type_.dtype not in INDEX_DTYPES):
             raise DTypeError(
                 f"{self.op.name}: {spec.name} must be an int32 or int64 tensor, not {type_}",
@@ -197,12 +251,32 @@ class _Call:
 
     def _results(self) -> tuple[Type, ...]:
         op, attributes = self.op, self.attributes
-        if op.shape is None:
-            return backend.abstract_results(op.name, tuple(map(_converted, self.types, self.conversions)), attributes)
-        shapes = op.shape(op, self.types, attributes)
+        shapes = None if op.shape is None else op.shape(op, self.types, attributes)
+        if shapes is None:
+            return self._evaluated()
         groups = {"-": self.types[0].dtype, **self.groups} if self.types else self.groups
         dtypes = [op.result_dtype(i, groups, attributes, self.policy.dialect) for i in range(len(shapes))]
         return tuple(map(TensorType, dtypes, shapes))
+
+    def _evaluated(self) -> tuple[Type, ...]:
+        """Return the types that the lowering gives, evaluated abstractly."""
+        types = tuple(map(_converted, self.types, self.conversions))
+        try:
+            return backend.abstract_results(self.op.name, types, self.attributes)
+        except TracejitError:
+            raise
+        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            attributes = ", ".join(f"{name}={value!r}" for name, value in self.attributes.items())
+            raise ShapeError(
+                f"{self.op.name} has no result for these shapes{f' and {attributes}' if attributes else ''}",
+                types=self._names(),
+                rule=f"evaluated without data, its lowering says: {str(error).strip().partition(chr(10))[0]}",
+                fix="see the shapes that it takes: help(tracejit.ops." + self.op.name + ")",
+            ) from None
+
+
+#: The dtype of Python scalars alone, where an operator makes a tensor of them (`Op.scalars`).
+_ALONE: Mapping[str | None, Any] = {"default": DEFAULT_OF_KIND.__getitem__, "float32": lambda kind: float32}
 
 
 def _converted(type_: Type, conversion: Conversion | None) -> Type:

@@ -53,77 +53,55 @@ def refusal(name: str, violations: Sequence[Violation]) -> ImplicitCastError:
 
 
 class _Promoter:
-    """One run over one Graph; `values` maps the old Graph's Values to the new one's."""
+    """One run over one Graph. Values are shared with the Graph as written: only casts are new."""
 
-    def __init__(self, violations: list[Violation]):
+    def __init__(self, violations: list[str]):
         self.violations = violations
-        self.values: dict[int, Value] = {}
         self.operations: list[Operation] = []
+        #: Results of comparisons whose answer is known, by the id of the Value that they stand for.
+        self.known: dict[int, Value] = {}
 
     def run(self, graph: Graph) -> Graph:
-        inputs = [self._copy(value) for value in graph.inputs]
-        state = [self._copy(value) for value in graph.state]
         for operation in graph.operations:
             self._operation(operation)
         outputs = [self._new(value) for value in graph.outputs]
         new_state = [self._new(value) for value in graph.new_state]
-        return Graph(graph.name, inputs, state, self.operations, outputs, new_state, graph.location)
-
-    def _copy(self, value: Value) -> Value:
-        copy = Value(value.type, name=value.name)
-        self.values[id(value)] = copy
-        return copy
+        return Graph(graph.name, graph.inputs, graph.state, self.operations, outputs, new_state, graph.location)
 
     def _new(self, value: Value) -> Value:
-        return value if isinstance(value, Literal) else self.values[id(value)]
+        return self.known.get(id(value), value) if self.known else value
 
     def _operation(self, operation: Operation) -> None:
-        regions = [_Promoter(self.violations).run(region) for region in operation.regions]
-        op = RECORDS.get(operation.name)
         operands = [self._new(value) for value in operation.operands]
-        if op is not None and operands and not regions:
+        if operation.regions:
+            regions = [_Promoter(self.violations).run(region) for region in operation.regions]
+            self.operations.append(operation.replaced(operands, regions))
+            return
+        op = RECORDS.get(operation.name)
+        if op is not None and operands:
             answer = self._convert(operation, op, operands)
             if answer is not None:
-                self._finish(operation, answer)
+                self.operations.append(answer)
+                self.known[id(operation.result)] = answer.result
                 return
-        types = [value.type for value in operation.results]
-        attributes = dict(operation.attributes)
-        self._finish(
-            operation,
-            Operation(
-                operation.name,
-                operands,
-                types,
-                attributes=attributes,
-                regions=regions,
-                location=operation.location,
-                policy=operation.policy,
-            ),
-        )
-
-    def _finish(self, old: Operation, new: Operation) -> None:
-        self.operations.append(new)
-        for before, after in zip(old.results, new.results):
-            after.name = before.name
-            self.values[id(before)] = after
+        same = all(a is b for a, b in zip(operands, operation.operands))
+        self.operations.append(operation if same else operation.replaced(operands))
 
     def _convert(self, operation: Operation, op: Op, operands: list[Value]) -> Operation | None:
         """Convert the operands in place; return an operation only if the answer is known without computing."""
         policy = policies.get(operation.policy)
-        inference = infer(op, operands, operation.attributes, policy)
-        specs = op.spread(len(operands))
+        # What has been promoted already (a promoted Graph, a carry of a loop) needs no value any more.
+        settled = policy.needs_values and any(map(is_implicit_cast, operands))
+        inference = infer(op, operands, operation.attributes, policy, settled=settled)
         for position, conversion in enumerate(inference.conversions):
             if conversion is None or not _differs(operands[position].type, conversion.to):
                 continue
             operand = operands[position]
-            if (
-                op.comparison
-                and isinstance(operand, Literal)
-                and not fits(operand.value, conversion.to)
-                and _exact(policy)
-            ):
+            overflows = isinstance(operand, Literal) and not fits(operand.value, conversion.to)
+            if op.comparison and overflows and policy.out_of_range == "error":
                 return _known_comparison(operation, op, position, operand.value, conversion.to)
-            self._judge(operation, operand, specs[position].name, conversion, policy)
+            name = op.spread(len(operands))[position].name
+            self._judge(operation, operand, name, conversion, policy)
             operands[position] = self._cast(operand, conversion, operation)
         return None
 
@@ -156,12 +134,14 @@ class _Promoter:
             self.violations.append(Violation(what, operation.location))
 
 
+def is_implicit_cast(value: Value) -> bool:
+    """Say whether a Value is made by a cast that nobody wrote: it carries the rule that asked for it."""
+    made = value.producer
+    return made is not None and made.name == "cast" and "rule" in made.attributes
+
+
 def _differs(type_: Type, to: DType | ScalarType) -> bool:
     return type_ != to if isinstance(to, ScalarType) else isinstance(type_, ScalarType) or type_.dtype is not to
-
-
-def _exact(policy: Any) -> bool:
-    return policy.out_of_range == "error"
 
 
 def _known_comparison(operation: Operation, op: Op, position: int, value: Any, dtype: Any) -> Operation:

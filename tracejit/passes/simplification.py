@@ -24,17 +24,16 @@ def simplify(graph: Graph) -> Graph:
         return replaced.get(id(value), value)
 
     for operation in graph.operations:
-        moved = _moved(operation, [new(value) for value in operation.operands])
+        moved = _moved(operation, [new(value) for value in operation.operands] if replaced else None)
         shortcut = _fold_cast(moved)
         if shortcut is not None:
             replaced[id(operation.result)] = shortcut
             continue
         key = _key(moved)
         twin = seen.setdefault(key, moved) if key is not None else moved
-        for before, after in zip(operation.results, twin.results):
-            if before is not after:
-                replaced[id(before)] = after
-        if twin is moved:
+        if twin is not moved:
+            replaced.update((id(before), after) for before, after in zip(operation.results, twin.results))
+        else:
             operations.append(moved)
     outputs = [new(value) for value in graph.outputs]
     new_state = [new(value) for value in graph.new_state]
@@ -42,18 +41,13 @@ def simplify(graph: Graph) -> Graph:
     return Graph(graph.name, graph.inputs, graph.state, kept, outputs, new_state, graph.location)
 
 
-def _moved(operation: Operation, operands: list[Value]) -> Operation:
-    if not operation.regions and all(a is b for a, b in zip(operands, operation.operands)):
+def _moved(operation: Operation, operands: list[Value] | None) -> Operation:
+    if operation.regions:
+        regions = [simplify(region) for region in operation.regions]
+        return operation.replaced(operation.operands if operands is None else operands, regions)
+    if operands is None or all(a is b for a, b in zip(operands, operation.operands)):
         return operation
-    return Operation(
-        operation.name,
-        operands,
-        [value.type for value in operation.results],
-        attributes=operation.attributes,
-        regions=[simplify(region) for region in operation.regions],
-        location=operation.location,
-        policy=operation.policy,
-    )
+    return operation.replaced(operands)
 
 
 def _has_effect(operation: Operation) -> bool:
@@ -67,13 +61,14 @@ def _key(operation: Operation) -> Any:
     """Return what makes two operations the same; None for those that are never merged."""
     if operation.regions or operation.name == "constant" or _has_effect(operation):
         return None
-    operands = [
-        (value.value.__class__, repr(value.value)) if isinstance(value, Literal) else id(value)
-        for value in operation.operands
-    ]
+    operands = tuple(
+        [(x.value.__class__, repr(x.value)) if x.__class__ is Literal else id(x) for x in operation.operands]
+    )
+    if not operation.attributes:
+        return operation.name, operands
     # Which policy decided does not matter once the casts are written; the cast's rule does not change its value.
     attributes = {name: value for name, value in operation.attributes.items() if name != "rule"}
-    return operation.name, tuple(operands), repr(attributes) if attributes else None, operation.result_types
+    return operation.name, operands, repr(attributes)
 
 
 def _fold_cast(operation: Operation) -> Value | None:

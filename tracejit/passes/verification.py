@@ -122,7 +122,8 @@ class _Verifier:
         if operation.name == "cast" and isinstance(attributes["dtype"], str):
             return  # a Python scalar made one of another kind, by promotion
         try:
-            inference = infer(op, operation.operands, attributes, policies.get(operation.policy))
+            policy = policies.get(operation.policy)
+            inference = infer(op, operation.operands, attributes, policy, settled=self.promoted)
         except TracejitError as error:
             self._fail(operation, f"the operands do not fit the operator: {error.what}")
         if inference.results != operation.result_types:
