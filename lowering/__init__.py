@@ -22,7 +22,7 @@ from lowering.arrays import (
     wide,
     x64,
 )
-from lowering.emit import emit
+from lowering.emit import check_x64, emit
 from lowering.programs import (
     CompiledProgram,
     Failed,
@@ -32,7 +32,7 @@ from lowering.programs import (
     abstract_results,
 )
 from lowering.registry import REGION_RULES, RULES
-from lowering.trees import LEAF, bind, compile_time, flatten, flatten_named, map_leaves, unflatten
+from lowering.trees import LEAF, bind, compile_time, flatten, flatten_named, map_leaves, map_tensors, unflatten
 
 __all__ = [
     "LEAF",
@@ -46,6 +46,7 @@ __all__ = [
     "StatefulProgram",
     "abstract_results",
     "bind",
+    "check_x64",
     "compile_time",
     "copy",
     "emit",
@@ -58,6 +59,7 @@ __all__ = [
     "is_deleted",
     "is_tracer",
     "map_leaves",
+    "map_tensors",
     "restore",
     "to_numpy",
     "type_of",

@@ -7,7 +7,7 @@ build its Graph returns `Failed`, and the caller raises.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -18,6 +18,8 @@ from lowering.emit import check_x64, emit
 from tracejit.ir import ABSENT, Graph, ScalarType, Type
 from tracejit.locations import user_traceback
 
+_config = jax.config
+
 
 class Failed:
     """What a program returns whose Graph could not be built; a pytree node without leaves."""
@@ -27,20 +29,39 @@ class Failed:
 
     def take_error(self) -> BaseException | None:
         """Return the error that the body met, once: a later call of the same signature has none."""
-        return _errors.pop(self.number, None)
+        error, _ = _errors.pop(self.number, (None, None))
+        return error
 
 
-_errors: dict[int, BaseException] = {}
+#: Errors that bodies met, each with the generator in which it was raised.
+_errors: dict[int, tuple[BaseException, Any]] = {}
 _numbers = itertools.count()
 
 tree_util.register_pytree_node(Failed, lambda f: ((), f.number), lambda number, _: Failed(number))
 
 
-def failed(error: BaseException) -> Failed:
-    """Keep an error for the caller of the program, without the frames of the body: they hold JAX's tracers."""
-    error.__traceback__, error.__context__ = user_traceback(error.__traceback__), None
+def _building(
+    build: Callable[[Sequence[Type]], tuple[Graph, Any]], types: Sequence[Type]
+) -> Iterator[tuple[Any, Any, BaseException | None]]:
+    """Build a Graph; gives it and the tree of its outputs, or the error.
+
+    A generator, for the sake of the error's traceback: its frames know the frames that called them, but those of a
+    suspended generator know nobody. Else the frames of the body and of JAX would live on in it, and with them tracers.
+    """
+    try:
+        graph, structure = build(types)
+        check_x64(graph)
+    except BaseException as error:
+        yield None, None, error
+    else:
+        yield graph, structure, None
+
+
+def _failed(error: BaseException, building: Any) -> Failed:
+    """Keep an error, and the suspended generator that raised it, for the caller of the program."""
+    error.__traceback__ = user_traceback(error.__traceback__)
     number = next(_numbers)
-    _errors[number] = error
+    _errors[number] = error, building
     return Failed(number)
 
 
@@ -55,11 +76,10 @@ class Program:
 
     def __init__(self, build: Callable[[Sequence[Type]], tuple[Graph, Any]], name: str, inline: bool = False):
         def body(*arrays: Any) -> Any:
-            try:
-                graph, structure = build([type_of(array) for array in arrays])
-                check_x64(graph)
-            except BaseException as error:
-                return failed(error)
+            building = _building(build, [type_of(array) for array in arrays])
+            graph, structure, error = next(building)
+            if error is not None:
+                return _failed(error, building)
             outputs, _ = emit(graph, arrays, ())
             if structure is not None:
                 return tree_util.tree_unflatten(structure, outputs)
@@ -70,7 +90,7 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays; 64-bit dtypes exist unless somebody else's transformation says otherwise."""
-        scope = wide(under_transformation())
+        scope = None if _config.jax_enable_x64 else wide(under_transformation())
         if scope is None:
             return self.call(*arrays)
         with scope:

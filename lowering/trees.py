@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from jax import tree_util
 
+from tracejit.errors import AttributeValueError, TracejitError, hide_internal_frames
 from tracejit.ir import Value
 from tracejit.locations import hide_folder
 
@@ -33,13 +34,30 @@ def bind(tensor_type: type, parameter_types: Sequence[type], wrap: Callable[[Any
 def _array_of(tensor: Any) -> tuple[tuple[Any, ...], None]:
     data = tensor._data
     if data.__class__ is Value:  # tracejit is tracing, or was: no function of JAX's can do anything with it
-        tensor._leaf()
+        try:
+            tensor._leaf()
+        except TracejitError as error:
+            hide_internal_frames(error)
+            raise
     return (data,), None
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """Take a tree apart: leaves are arrays of Tensors and whatever else is no container; hashable structure."""
-    return tree_util.tree_flatten(tree)
+    try:
+        return tree_util.tree_flatten(tree)
+    except ValueError as error:
+        raise _explained(error) from None
+
+
+def _explained(error: ValueError) -> ValueError:
+    if "sorting pytree dictionary keys" not in str(error):
+        return error
+    return AttributeValueError(
+        "a dict among the arguments or results has keys that cannot be sorted",
+        rule="leaves of a dict are taken in the order of its keys",
+        fix="use keys of one type",
+    )
 
 
 def _is_tensor(value: Any) -> bool:
@@ -48,7 +66,10 @@ def _is_tensor(value: Any) -> bool:
 
 def flatten_named(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
     """Take a tree apart with Tensors and Parameters as leaves, each with its path, as in `batch.0`."""
-    leaves, structure = tree_util.tree_flatten_with_path(tree, is_leaf=_is_tensor)
+    try:
+        leaves, structure = tree_util.tree_flatten_with_path(tree, is_leaf=_is_tensor)
+    except ValueError as error:
+        raise _explained(error) from None
     return [(".".join(map(_step, path)), leaf) for path, leaf in leaves], structure
 
 
@@ -67,6 +88,11 @@ def unflatten(structure: Any, leaves: Any) -> Any:
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """Apply a function to every leaf."""
     return tree_util.tree_map(function, tree)
+
+
+def map_tensors(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Apply a function to every leaf, Tensors and Parameters being leaves."""
+    return tree_util.tree_map(function, tree, is_leaf=_is_tensor)
 
 
 def compile_time() -> Any:

@@ -34,7 +34,7 @@ from tracejit.dtypes import (
 )
 from tracejit.ir import Graph, TensorType
 from tracejit.jitted import jit
-from tracejit.parameter import Parameter
+from tracejit.parameter import Generator, Parameter
 from tracejit.tensor import Tensor
 from tracejit.transforms import checkpoint, custom_vjp, grad, jvp, value_and_grad, vjp, vmap
 
@@ -42,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DType",
+    "Generator",
     "Graph",
     "Parameter",
     "Tensor",

@@ -27,6 +27,7 @@ SCALAR_KINDS = {bool: "bool", int: "int", float: "float", complex: "complex"}
 class Static(NamedTuple):
     """A leaf whose value is part of the trace."""
 
+    name: str
     value: Any
 
 
@@ -153,10 +154,11 @@ def _refused(leaf: Any, name: str) -> DTypeError:
         )
     text = repr(leaf)
     text = text if len(text) < 60 else text[:57] + "..."
+    argument = name.partition(".")[0]
     return DTypeError(
         f"argument {name} is {text} ({type(leaf).__name__}), which cannot be traced",
         rule="arguments are Tensors, Parameters, arrays and numbers, in any container",
-        fix=f"make it static, as in jit(static_argnames={name.partition('.')[0]!r})",
+        fix=f"make it static: static_argn{f'ames={argument!r}' if argument.isidentifier() else 'ums=...'}",
     )
 
 
@@ -191,7 +193,7 @@ def arrange(named: Sequence[tuple[str, Any]], structure: Any, marks: Sequence[An
             continue
         mark = next(remaining)
         if isinstance(mark, tuple):
-            slots.append(Static(leaf))
+            slots.append(Static(name, leaf))
             continue
         slots.append(len(inputs))
         inputs.append((name, mark))

@@ -18,10 +18,12 @@ from tracejit.commit import run_stateful
 from tracejit.dtypes import DType
 from tracejit.errors import IndexBoundsError
 from tracejit.ir import Graph, Literal, Operation, ScalarType, Type, Value
+from tracejit.locations import user_location
 from tracejit.ops.record import RECORDS, Bound, Op
 from tracejit.parameter import STATE_LOCK, Parameter
 from tracejit.passes import promote
-from tracejit.passes.inference import check_literals, fits, infer
+from tracejit.passes.inference import Inference, check_literals, fits, infer
+from tracejit.passes.promotion import promote_all, refusal
 from tracejit.policies import Policy
 from tracejit.tensor import Tensor, wrap
 from tracejit.tracer import Builder, escaped
@@ -88,8 +90,24 @@ def _results(program: Any, raw: list[Any], op: Op, operands: Any, attributes: di
 def _check_call(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> list[Value]:
     """Raise the error that a call deserves; returns the operands as Values."""
     values = [as_abstract(operand, policy) for operand in operands]
-    check_literals(op, values, infer(op, values, attributes, policy), policy)
+    inference = infer(op, values, attributes, policy)
+    check_literals(op, values, inference, policy)
+    if policy.reports_casts:
+        _check_conversions(op, values, inference, attributes, policy)
     return values
+
+
+def _check_conversions(
+    op: Op, values: list[Value], inference: Inference, attributes: dict[str, Any], policy: Policy
+) -> None:
+    """Raise ImplicitCastError for the conversions that the policy does not allow."""
+    operation = Operation(
+        op.name, values, inference.results, attributes=attributes, location=user_location(), policy=policy.name
+    )
+    inputs = [value for value in dict.fromkeys(values) if not isinstance(value, Literal)]
+    _, violations = promote_all(Graph(op.name, inputs, operations=[operation]))
+    if violations:
+        raise refusal(op.name, violations)
 
 
 def as_abstract(operand: Any, policy: Policy) -> Value:

@@ -206,7 +206,11 @@ def _converted(x: Tensor, value: Any) -> Tensor:
             rule="an item assignment converts only where every value is exact in x's dtype",
             fix=f"convert explicitly, as in ops.cast(v, tracejit.{x.dtype.name})",
         )
-    return value.astype(x.dtype)  # type: ignore[attr-defined]
+    converted = value.astype(x.dtype)  # type: ignore[attr-defined]
+    if converted._data.__class__ is Value:  # nobody wrote this cast: it counts as an implicit conversion
+        cast = converted._data.producer
+        cast.attributes = {**cast.attributes, "rule": "item-assignment"}
+    return converted
 
 
 def _operand(x: Tensor, written: bool) -> Any:

@@ -8,23 +8,31 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tracejit import policies
 from tracejit.ambient import AMBIENT, DEFAULT_POLICY, Ambient, surroundings
+from tracejit.arguments import (
+    SCALAR_KINDS,
+    Abstract,
+    StaticArguments,
+    arrange,
+    named_leaves,
+    normalise,
+    static_key,
+)
 from tracejit.bridge import backend
-from tracejit.dispatch import from_numpy_scalar
-from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, hide_internal_frames
-from tracejit.ir import Graph, TensorType, Value
+from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, LossyCastWarning, compose
+from tracejit.ir import Graph
+from tracejit.locations import location_of
 from tracejit.parameter import Parameter
-from tracejit.plans import Arguments, Entry, Options, Static
+from tracejit.passes.casts import LOSSY, implicit_casts
+from tracejit.plans import Entry, Options, inline
 from tracejit.policies import Policy
-from tracejit.retraces import CacheInfo, History, describe
+from tracejit.retraces import CacheInfo, History, warn_at
 from tracejit.stages import Traced
-from tracejit.tensor import Tensor, new_data, wrap
-from tracejit.tracer import escaped
+from tracejit.tensor import Tensor, hide_frames, public, wrap
 
-_SCALARS = {bool: "bool", int: "int", float: "float", complex: "complex"}
+#: Classes of arguments that go to a program as they are, or as what a Tensor holds.
+_SIMPLE = frozenset((Tensor, *SCALAR_KINDS))
 
 
 class Hot(NamedTuple):
@@ -41,14 +49,14 @@ class Jitted:
     def __init__(
         self, function: Callable[..., Any], policy: Policy | None, static: StaticArguments, settings: Settings
     ):
-        self._function = function
+        self.function = function
         self._policy, self._static, self._settings = policy, static, settings
         self.name = getattr(function, "__name__", type(function).__name__)
         self.options = Options(settings.donate, settings.on_lossy)
+        self.history = History(self.name, settings.max_traces)
         self._entries: dict[Any, Entry] = {}
         self._hot: Hot | None = None
-        self._history = History(self.name, settings.max_traces)
-        self._instances: dict[int, tuple[Any, Jitted]] = {}
+        self._instances: dict[int, tuple[weakref.ref[Any], Jitted]] = {}
         functools.update_wrapper(self, function, updated=())
 
     # Calling
@@ -56,37 +64,35 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function: find its compiled program, or trace it first."""
         try:
-            hot = self._hot
-            if hot is None or kwargs or len(args) != hot.arity or AMBIENT.get() is not None:
-                return self._general(args, kwargs)
-            arrays = []
-            for argument, expected in zip(args, hot.classes):
-                if argument.__class__ is not expected:
+            try:
+                hot = self._hot
+                if hot is None or kwargs or len(args) != hot.arity or AMBIENT.get() is not None:
                     return self._general(args, kwargs)
-                arrays.append(argument._data if expected is Tensor else argument)
-            entry = hot.entry
-            program = entry.program
-            if program is None:
-                return entry(arrays)
-            result = program.call(*arrays) if backend.x64() else program(arrays)
-            if result.__class__ is backend.ArrayType:
-                return wrap(result)
-            return entry.finish(result, arrays)
-        except TypeError as error:
-            self._check_escaped((args, kwargs))
-            hide_internal_frames(error)
-            raise
+                arrays = []
+                for argument, expected in zip(args, hot.classes):
+                    if argument.__class__ is not expected:
+                        return self._general(args, kwargs)
+                    arrays.append(argument._data if expected is Tensor else argument)
+                entry = hot.entry
+                program = entry.program
+                if program is None:
+                    return entry(arrays)
+                result = program.call(*arrays) if backend.x64() else program(arrays)
+                if result.__class__ is backend.ArrayType:
+                    return wrap(result)
+                return entry.finish(result, arrays)
+            except (TypeError, OverflowError, AttributeError):
+                self._check_arguments(args, kwargs)
+                raise
         except Exception as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
-    def _check_escaped(self, arguments: Any) -> None:
-        for _, leaf in backend.flatten_named(arguments)[0]:
-            data = leaf._data if isinstance(leaf, Tensor) else None
-            if data.__class__ is Value and (data.scope is None or not data.scope.alive):
-                error = escaped(data)
-                hide_internal_frames(error)
-                raise error from None
+    def _check_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Raise what is wrong with arguments of the short way, which JAX has refused in its own words."""
+        ambient = AMBIENT.get()
+        if ambient is None or ambient.builder is None:
+            self._find(args, kwargs, ambient)
 
     def _general(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         ambient = AMBIENT.get()
@@ -94,16 +100,22 @@ class Jitted:
             return self._inline(args, kwargs, ambient)
         entry, leaves = self._find(args, kwargs, ambient)
         result = entry(leaves)
-        if ambient is None and not kwargs and entry.flat:
-            self._hot = Hot(len(args), tuple([argument.__class__ for argument in args]), entry)
+        if ambient is None and not kwargs:
+            self._keep_hot(args, entry)
         return result
+
+    def _keep_hot(self, args: Sequence[Any], entry: Entry) -> None:
+        classes = tuple([argument.__class__ for argument in args])
+        arguments = entry.arguments
+        if not arguments.statics and len(arguments.kinds) == len(args) and _SIMPLE.issuperset(classes):
+            self._hot = Hot(len(args), classes, entry)
 
     def _inline(self, args: Sequence[Any], kwargs: dict[str, Any], ambient: Ambient) -> Any:
         """Run inside another trace: the operations become part of it; an explicit policy holds for them."""
-        policy = self._policy or ambient.policy
-        checks = ambient.check_indices if self._settings.check_indices is None else self._settings.check_indices
+        policy, checks = self._surroundings(ambient)
+        dynamic_args, dynamic_kwargs, statics = self._static.split(args, kwargs)
         with surroundings(policy=policy, check_indices=checks):
-            return self._function(*args, **kwargs)
+            return inline(ambient.builder, self.function, dynamic_args, dynamic_kwargs, statics, policy)
 
     def _surroundings(self, ambient: Ambient | None) -> tuple[Policy, bool | None]:
         policy = self._policy or (ambient.policy if ambient is not None else None) or DEFAULT_POLICY
@@ -118,71 +130,41 @@ class Jitted:
         """Return the entry of a call, and the leaves that go to its program."""
         policy, checks = self._surroundings(ambient)
         dynamic_args, dynamic_kwargs, statics = self._static.split(args, kwargs)
+        names = self._static.names
         leaves, structure = backend.flatten((dynamic_args, dynamic_kwargs))
         if abstract:
-            leaves = [_Abstract(leaf) if _is_abstract(leaf) else leaf for leaf in leaves]
-        marks, inputs = _normalise(leaves, policy, lambda i: self._leaf_name(args, kwargs, i))
-        key = (structure, marks, _static_key(statics), policy.name, checks)
+            leaves = [Abstract.of(leaf) for leaf in leaves]
+
+        def name(position: int) -> str:
+            named = named_leaves(names, dynamic_args, dynamic_kwargs, statics)[0]
+            return [name for name, leaf in named if not isinstance(leaf, Parameter)][position]
+
+        marks, inputs = normalise(leaves, policy, name)
+        key = (structure, marks, static_key(statics), policy.name, checks)
         entry = self._entries.get(key)
         if entry is None:
-            arguments = self._arrange(dynamic_args, dynamic_kwargs, statics, policy)
+            named, tree = named_leaves(names, dynamic_args, dynamic_kwargs, statics)
+            arguments = arrange(named, tree, marks, statics)
             entry = self._entries.setdefault(key, Entry(self, arguments, policy, checks))
         return entry, inputs
 
-    def _leaf_name(self, args: Any, kwargs: Any, position: int) -> str:
-        names = [name for name, leaf in backend.flatten_named((args, kwargs))[0] if not isinstance(leaf, Parameter)]
-        return self._readable(names[position]) if position < len(names) else f"leaf {position}"
-
-    def _readable(self, path: str) -> str:
-        """Turn a path in (args, kwargs) into an argument's name: `0.1.weight` is `batch.weight`."""
-        group, first, *rest = path.split(".")
-        if group == "0" and int(first) < len(self._static.names):
-            first = self._static.names[int(first)]
-        return ".".join([first, *rest])
-
-    def _arrange(self, args: Any, kwargs: Any, statics: Any, policy: Policy) -> Arguments:
-        named, structure = backend.flatten_named((args, kwargs))
-        slots: list[Any] = []
-        names: list[str] = []
-        kinds: list[str | None] = []
-        for path, leaf in named:
-            if isinstance(leaf, Parameter):
-                slots.append(leaf._key)
-                continue
-            mark, _ = _leaf(leaf, policy, path)
-            if isinstance(mark, tuple):
-                slots.append(Static(leaf))
-                continue
-            slots.append(len(names))
-            names.append(self._dynamic_name(path, statics))
-            kinds.append(mark)
-        return Arguments(structure, tuple(slots), tuple(names), tuple(kinds), tuple(statics))
-
-    def _dynamic_name(self, path: str, statics: Any) -> str:
-        group, first, *rest = path.split(".")
-        if group == "0":
-            positions = [i for i in range(len(self._static.names)) if i not in [where for where, _ in statics]]
-            number = int(first)
-            first = self._static.names[positions[number]] if number < len(positions) else f"args[{first}]"
-        return ".".join([first, *rest])
-
-    # What an entry asks of its owner
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The Python function that is traced."""
-        return self._function
-
-    def before_trace(self, entry: Entry, signature: Any) -> None:
-        """Note that a trace begins (and refuse it beyond max_traces)."""
-        self._history.start(describe(entry, signature))
-
-    def after_trace(self, entry: Entry, signature: Any) -> None:
-        """Note that a trace succeeded."""
-        self._history.finish()
-
     def judge_casts(self, promoted: Graph) -> None:
         """Warn of, or refuse, lossy conversions, as `on_lossy` says."""
+        if self.options.on_lossy == "ignore":
+            return
+        lossy = [cast for cast in implicit_casts(promoted) if cast.judgement == LOSSY]
+        if not lossy:
+            return
+        lines = [compose(f"- {cast}", location=cast.location) for cast in lossy]
+        what = f"{len(lossy)} implicit conversion{'s' if len(lossy) > 1 else ''} in {self.name} can lose value\n"
+        if self.options.on_lossy == "error":
+            raise DTypeError(
+                what + "\n".join(lines),
+                location=location_of(self.function),
+                rule="on_lossy='error': an implicit conversion must keep every value exact",
+                fix="write each conversion, as in ops.cast(x, tracejit.float32), or change the operands' dtypes",
+            )
+        warn_at(lossy[0].location, what + "\n".join(lines), LossyCastWarning)
 
     # Looking inside
 
@@ -194,198 +176,91 @@ class Jitted:
         """
         try:
             entry, leaves = self._find(args, kwargs, AMBIENT.get(), abstract=True)
-            signature = tuple([leaf.type if leaf.__class__ is _Abstract else None for leaf in leaves])
-            known = entry.signature(leaves) if None in signature else signature
-            return Traced(entry, known, entry.recorded(known))
+            signature = entry.signature(leaves)
+            return Traced(entry, signature, entry.recorded(signature))
         except Exception as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     def cache_info(self) -> CacheInfo:
         """Return how often the function was traced, for how many arrangements of arguments, and signatures."""
         entries = list(self._entries.values())
-        return CacheInfo(len(self._history), len(entries), sum(len(entry.traces) for entry in entries))
+        return CacheInfo(len(self.history), len(entries), sum(len(entry.traces) for entry in entries))
 
     def explain_retraces(self) -> str:
         """Return, in words, what differed each time that the function was traced anew."""
-        return self._history.explain()
+        return self.history.explain()
 
     def clear_cache(self) -> None:
-        """Forget all traces and programs."""
+        """Forget all traces and programs, those of bound methods too. What was counted stays counted."""
         self._hot = None
         self._entries.clear()
+        for _, bound in list(self._instances.values()):
+            bound.clear_cache()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind to an instance, which is held weakly; each has traces of its own."""
+        """Bind to an instance, which the traces hold weakly; each has traces of its own."""
         if instance is None:
             return self
         found = self._instances.get(id(instance))
         if found is None or found[0]() is not instance:
-            number = id(instance)
+            found = self._bind(instance)
+        return BoundJitted(instance, found[1])
+
+    def _bind(self, instance: Any) -> tuple[weakref.ref[Any], Jitted]:
+        number = id(instance)
+        try:
             reference = weakref.ref(instance, lambda _: self._instances.pop(number, None))
-            bound = Jitted(_WeakMethod(self._function, reference), self._policy, self._static.bound(), self._settings)
-            found = self._instances[number] = (reference, bound)
-        return found[1]
+        except TypeError:
+            raise AttributeTypeError(
+                f"{self.name} cannot be bound to a {type(instance).__name__}, which cannot be referred to weakly",
+                rule="the traces of a method do not keep its object alive",
+                fix="add '__weakref__' to the class's __slots__",
+            ) from None
+        bound = Jitted(_WeakMethod(self.function, reference), self._policy, self._static.bound(), self._settings)
+        if self._instances.get(number, (lambda: None,))[0]() is not instance:
+            self._instances.pop(number, None)  # of an object that had the same address
+        return self._instances.setdefault(number, (reference, bound))
 
     def __repr__(self) -> str:
         return f"<jit of {self.name}>"
 
 
+class BoundJitted:
+    """A jitted function bound to an instance, as a method is; everything else is its Jitted's."""
+
+    __slots__ = ("__self__", "_jitted")
+
+    def __init__(self, instance: Any, jitted: Jitted):
+        self.__self__, self._jitted = instance, jitted
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the method."""
+        return self._jitted(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jitted, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self._jitted!r} of {self.__self__!r}>"
+
+
 class _WeakMethod:
     """A method bound to an instance that it does not keep alive."""
 
-    def __init__(self, function: Callable[..., Any], instance: Any):
+    def __init__(self, function: Callable[..., Any], instance: weakref.ref[Any]):
         self._function, self._instance = function, instance
-        self.__name__ = getattr(function, "__name__", "method")
         self.__code__ = getattr(function, "__code__", None)
-        self.__doc__ = function.__doc__
+        functools.update_wrapper(self, function, updated=())
+        del self.__wrapped__  # whose signature has `self`
+        first, *rest = inspect.signature(function).parameters.values()
+        self.__signature__ = inspect.Signature(rest if first.kind != first.VAR_POSITIONAL else [first, *rest])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         instance = self._instance()
         if instance is None:
             raise ReferenceError(f"the object whose {self.__name__} this is no longer exists")
         return self._function(instance, *args, **kwargs)
-
-
-class _Abstract:
-    """An argument of which only the type is known."""
-
-    __slots__ = ("type",)
-
-    def __init__(self, leaf: Any):
-        self.type = leaf if isinstance(leaf, TensorType) else TensorType(_dtype_of(leaf), leaf.shape)
-
-
-def _dtype_of(leaf: Any) -> Any:
-    from tracejit.dtypes import as_dtype
-
-    return as_dtype(leaf.dtype)
-
-
-def _is_abstract(leaf: Any) -> bool:
-    if isinstance(leaf, TensorType):
-        return True
-    concrete = isinstance(leaf, np.ndarray | np.generic) or backend.is_array(leaf)
-    return not concrete and hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-
-
-def _normalise(leaves: list[Any], policy: Policy, name: Callable[[int], str]) -> tuple[tuple[Any, ...], list[Any]]:
-    """Return a mark per leaf (None for arrays, the kind of a scalar, a tuple for a static value), and the inputs."""
-    marks, inputs = [], []
-    for position, leaf in enumerate(leaves):
-        mark, given = _leaf(leaf, policy, position, name)
-        marks.append(mark)
-        if not isinstance(mark, tuple):
-            inputs.append(given)
-    return tuple(marks), inputs
-
-
-def _leaf(leaf: Any, policy: Policy, where: Any, name: Callable[[Any], str] = str) -> tuple[Any, Any]:
-    kind = leaf.__class__
-    if kind is backend.ArrayType or kind is Tensor or kind is _Abstract or kind is Value:
-        return None, leaf
-    if kind in _SCALARS:
-        return _scalar(leaf, policy)
-    if isinstance(leaf, np.generic):
-        given = from_numpy_scalar(leaf, policy)
-        if policy.numpy_scalars == "value":
-            return ("value", str(leaf.dtype), repr(leaf)), leaf
-        return (None, given._data) if isinstance(given, Tensor) else _scalar(given, policy)
-    if isinstance(leaf, np.ndarray):
-        return None, new_data(leaf, None)
-    if backend.is_array(leaf) or isinstance(leaf, Tensor) or _is_abstract(leaf):
-        return None, leaf
-    if isinstance(leaf, bool | int | float | complex):
-        return _scalar(next(t for t in _SCALARS if isinstance(leaf, t))(leaf), policy)
-    raise DTypeError(
-        f"argument {name(where)} is {leaf!r} ({type(leaf).__name__}), which cannot be traced",
-        rule="arguments are Tensors, Parameters, arrays and numbers, in any container",
-        fix="make it static: jit(static_argnames=...)",
-    )
-
-
-def _scalar(value: Any, policy: Policy) -> tuple[Any, Any]:
-    """Mark a Python scalar: an input of its kind, or static under a policy that looks at values."""
-    if policy.needs_values:
-        return ("value", type(value).__name__, repr(value)), value
-    return _SCALARS[value.__class__], value
-
-
-def _static_key(statics: Sequence[tuple[Any, Any]]) -> tuple[Any, ...]:
-    """Key static values by value and type; 1, 1.0 and True differ, and 0.0 from -0.0."""
-    return tuple([(where, _typed(value)) for where, value in statics])
-
-
-def _typed(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple, tuple([_typed(item) for item in value])
-    return type(value), repr(value) if isinstance(value, float | complex) else value
-
-
-class StaticArguments:
-    """Which arguments are static, and the names of all."""
-
-    def __init__(self, function: Callable[..., Any], argnums: Any, argnames: Any):
-        self.names = _parameter_names(function)
-        self.positions = sorted({self._position(n) for n in _as_tuple(argnums, int, "static_argnums")})
-        given = _as_tuple(argnames, str, "static_argnames")
-        self.keywords = {*given, *[self.names[i] for i in self.positions if i < len(self.names)]}
-        self.positions = sorted({*self.positions, *[self.names.index(n) for n in given if n in self.names]})
-
-    def _position(self, number: int) -> int:
-        return number + len(self.names) if number < 0 else number
-
-    def bound(self) -> StaticArguments:
-        """Return the same for the method without `self`."""
-        other = object.__new__(StaticArguments)
-        other.names = self.names[1:]
-        other.positions = [position - 1 for position in self.positions if position > 0]
-        other.keywords = self.keywords
-        return other
-
-    def split(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, list[tuple[Any, Any]]]:
-        """Split a call into dynamic arguments and static ones, which must be hashable."""
-        if not self.keywords and not self.positions:
-            return tuple(args), kwargs, []
-        statics = [(i, args[i]) for i in self.positions if i < len(args)]
-        statics += [(name, value) for name, value in sorted(kwargs.items()) if name in self.keywords]
-        for where, value in statics:
-            self._check_hashable(where, value)
-        taken = [where for where, _ in statics]
-        dynamic = tuple([argument for i, argument in enumerate(args) if i not in taken])
-        return dynamic, {name: value for name, value in kwargs.items() if name not in taken}, statics
-
-    def _check_hashable(self, where: Any, value: Any) -> None:
-        try:
-            hash(value)
-        except TypeError:
-            unhashable = True
-        else:
-            unhashable = isinstance(value, Tensor)
-        if unhashable:
-            name = self.names[where] if isinstance(where, int) and where < len(self.names) else where
-            raise AttributeTypeError(
-                f"static argument {name} cannot be hashed: it is {value!r} ({type(value).__name__})",
-                rule="a static value is part of the key under which a trace is kept",
-                fix="pass a tuple instead of a list, or a frozen dataclass; a Tensor is never static",
-            )
-
-
-def _as_tuple(given: Any, kind: type, name: str) -> tuple[Any, ...]:
-    items = () if given is None else tuple(given) if isinstance(given, list | tuple | set) else (given,)
-    for item in items:
-        if not isinstance(item, kind) or isinstance(item, bool):
-            raise AttributeTypeError(f"{name} takes {kind.__name__}s, got {item!r}")
-    return items
-
-
-def _parameter_names(function: Callable[..., Any]) -> list[str]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [parameter.name for parameter in parameters if parameter.kind in positional]
 
 
 class Settings:
@@ -406,6 +281,7 @@ class Settings:
 _MINDSPORE_OPTIONS = {"capture_mode": "ast", "jit_level": "O0", "dynamic": 0, "fullgraph": False, "backend": ""}
 
 
+@public
 def jit(
     function: Callable[..., Any] | None = None,
     *,
@@ -466,12 +342,19 @@ def jit(
 
 def _check_function(function: Any) -> None:
     if not callable(function):
-        raise AttributeTypeError(f"jit takes a function, got {function!r}")
+        raise AttributeTypeError(f"jit takes a function, got {function!r}", fix="write @jit below @classmethod")
     target = inspect.unwrap(function)
-    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+    forms = [target, type(target).__call__]  # a function, or an object that can be called
+    name = getattr(function, "__name__", type(function).__name__)
+    if any(inspect.isgeneratorfunction(form) or inspect.isasyncgenfunction(form) for form in forms):
         raise AttributeTypeError(
-            f"jit: {function.__name__} is a generator function, which cannot be traced",
+            f"jit: {name} is a generator function, which cannot be traced",
+            rule="tracing runs the whole function once",
             fix="return a list or tuple of its values",
         )
-    if inspect.iscoroutinefunction(target):
-        raise AttributeTypeError(f"jit: {function.__name__} is an async function, which cannot be traced")
+    if any(map(inspect.iscoroutinefunction, forms)):
+        raise AttributeTypeError(
+            f"jit: {name} is an async function, which cannot be traced",
+            rule="tracing runs the whole function once",
+            fix="jit the part of it that computes",
+        )

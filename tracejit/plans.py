@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit.ambient import surroundings
+from tracejit.arguments import Abstract, Arguments, StaticArgument, with_statics
 from tracejit.bridge import backend
 from tracejit.commit import run_stateful
 from tracejit.dispatch import as_value
@@ -69,6 +70,7 @@ class Plan(NamedTuple):
     written: tuple[weakref.ref[Parameter], ...]
     read: tuple[weakref.ref[Parameter], ...]
     captured: list[Any]
+    #: The tree of the outputs; None for a single one.
     structure: Any
     checks: list[tuple[Operation, Bound]]
 
@@ -79,6 +81,8 @@ class Plan(NamedTuple):
         outputs = run_stateful(self.program, lambda: inputs, _alive(self.written), _alive(self.read), check)
         if self.checks:
             outputs = outputs[: -len(self.checks)]
+        if self.structure is None:
+            return wrap(outputs[0])
         return backend.unflatten(self.structure, [wrap(array) for array in outputs])
 
     def _check(self, outputs: Any) -> None:
@@ -143,7 +147,7 @@ def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
         tuple(keys[: len(written)]),
         tuple(keys[len(written) :]),
         recorded.captured,
-        recorded.structure,
+        None if recorded.structure == backend.LEAF else recorded.structure,
         recorded.checks,
     )
 
@@ -185,7 +189,7 @@ class Entry:
     def signature(self, leaves: Sequence[Any]) -> tuple[Type, ...]:
         """Return the types of the leaves: those of arrays, and the kinds of Python scalars."""
         kinds = self.arguments.kinds
-        return tuple([backend.type_of(x) if kind is None else SCALAR_TYPES[kind] for x, kind in zip(leaves, kinds)])
+        return tuple([_type_of(x) if kind is None else SCALAR_TYPES[kind] for x, kind in zip(leaves, kinds)])
 
     def recorded(self, signature: tuple[Type, ...]) -> Recorded:
         """Return the trace of a signature, made if there is none yet."""
@@ -250,6 +254,10 @@ class Entry:
         return self(leaves)
 
 
+def _type_of(leaf: Any) -> Type:
+    return leaf.type if leaf.__class__ is Abstract else backend.type_of(leaf)
+
+
 class _NeedsPlan(Exception):
     """A signature of a direct program turned out to need Parameters, captured arrays or checks."""
 
@@ -275,70 +283,12 @@ def wrap_tree(result: Any) -> Any:
 # Tracing
 
 
-class Static(NamedTuple):
-    """A leaf whose value is part of the entry."""
-
-    value: Any
-
-
-class StaticArgument(NamedTuple):
-    """An argument that is a Python value of the trace: its position or keyword, its name, its value."""
-
-    where: int | str
-    name: str
-    value: Any
-
-
-class Arguments(NamedTuple):
-    """The arrangement of a call's arguments: their tree with Tensors and Parameters as leaves.
-
-    `slots` says what stands at each leaf: the number of an input, a ParameterKey, or a Static value. `names` are the
-    inputs' names, `kinds` their kinds (None for arrays), `parameters` the names of the Parameters, in order.
-    """
-
-    structure: Any
-    slots: tuple[Any, ...]
-    names: tuple[str, ...]
-    kinds: tuple[str | None, ...]
-    parameters: tuple[tuple[str, ParameterKey], ...]
-    statics: tuple[StaticArgument, ...]
-
-    def make(self, values: Sequence[Value]) -> tuple[list[Any], dict[str, Any]]:
-        """Make the arguments of the Python function, with handles of their own to the inputs' Values."""
-
-        def leaf(slot: Any) -> Any:
-            if isinstance(slot, Static):
-                return slot.value
-            return wrap(values[slot]) if slot.__class__ is int else slot.parameter()
-
-        args, kwargs = backend.unflatten(self.structure, [leaf(slot) for slot in self.slots])
-        return with_statics(args, kwargs, self.statics)
-
-
-def with_statics(
-    args: Sequence[Any], kwargs: dict[str, Any], statics: Sequence[StaticArgument]
-) -> tuple[list[Any], dict[str, Any]]:
-    """Put static arguments back among the others."""
-    args, kwargs = list(args), dict(kwargs)
-    for where, _, value in statics:
-        if isinstance(where, int):
-            args.insert(where, value)
-        else:
-            kwargs[where] = value
-    return args, kwargs
-
-
 def record(
     owner: Any, arguments: Arguments, signature: Sequence[Type], policy: Policy, checks: bool | None
 ) -> Recorded:
     """Trace the owner's function for inputs of these types."""
     builder = Builder(owner.name, location_of(owner.function))
-    values = [builder.argument(type_, name) for type_, name in zip(signature, arguments.names, strict=True)]
-    args, kwargs = arguments.make(values)
-    with tracing(builder), backend.compile_time(), surroundings(builder=builder, policy=policy, check_indices=checks):
-        outputs, structure = results_of(builder, owner.function(*args, **kwargs), policy)
-    outputs += [told for _, _, told in builder.checks]
-    graph = builder.finish(outputs)
+    graph, structure = trace_into(builder, owner.function, arguments, signature, policy, checks)
     promoted = promote(graph)
     owner.judge_casts(promoted)
     return Recorded(
@@ -352,10 +302,35 @@ def record(
     )
 
 
+def trace_into(
+    builder: Builder,
+    function: Callable[..., Any],
+    arguments: Arguments,
+    signature: Sequence[Type],
+    policy: Policy,
+    checks: bool | None,
+) -> tuple[Graph, Any]:
+    """Run a function on abstract values; returns the Graph as written, and the tree of what the function returned.
+
+    What was recorded before an error stays in the builder.
+    """
+    values = [builder.argument(type_, name) for type_, name in zip(signature, arguments.names, strict=True)]
+    args, kwargs = arguments.make(values)
+    with tracing(builder), backend.compile_time(), surroundings(builder=builder, policy=policy, check_indices=checks):
+        outputs, structure = results_of(builder, function(*args, **kwargs), policy)
+    outputs += [told for _, _, told in builder.checks]
+    return builder.finish(outputs), structure
+
+
 def inline(
-    builder: Builder, function: Callable[..., Any], args: Any, kwargs: Any, statics: Any, policy: Policy
+    builder: Builder,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    statics: Sequence[StaticArgument],
+    policy: Policy,
 ) -> Any:
-    """Run a jitted function inside the trace of another, as it would be outside: views of its own, Tensors out."""
+    """Run a jitted function inside the trace of another as outside of it: on views of its own, and Tensors come out."""
     args, kwargs = backend.map_tensors(_own_view, (args, kwargs))
     args, kwargs = with_statics(args, kwargs, statics)
     values, structure = results_of(builder, function(*args, **kwargs), policy)
@@ -384,7 +359,7 @@ def _result(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
         )
     value = as_value(builder, leaf if isinstance(leaf, Tensor) else wrap(leaf))
     if isinstance(value.type, ScalarType):
-        cast = builder.record(RECORDS["cast"], [value], {"dtype": value.type.dtype}, policy)
-        return cast.result
+        attributes = {"dtype": value.type.dtype, "rule": "returned-scalar"}
+        return builder.record(RECORDS["cast"], [value], attributes, policy).result
     assert not isinstance(value, Literal) and isinstance(value.type, TensorType)
     return value

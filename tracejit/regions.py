@@ -85,7 +85,9 @@ def output_value(builder: Builder, leaf: Any, function: str, path: str) -> Value
 
 def as_tensor_value(builder: Builder, value: Value) -> Value:
     """Return a tensor for a Value that may be a Python scalar, which takes its default dtype."""
-    return cast_value(builder, value, value.type.dtype) if isinstance(value.type, ScalarType) else value
+    if not isinstance(value.type, ScalarType):
+        return value
+    return cast_value(builder, value, value.type.dtype, "returned-scalar")
 
 
 def cast_value(builder: Builder, value: Value, dtype: Any, rule: str | None = None) -> Value:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tracejit.arguments import Static
 from tracejit.errors import RetraceLimitError, RetraceWarning
+from tracejit.locations import Location, user_location
 
 #: So many traces of one function draw a warning, once.
 WARN_AT = 5
@@ -21,19 +24,43 @@ class CacheInfo(NamedTuple):
     signatures: int
 
 
+class Aspect(NamedTuple):
+    """One thing that a trace was made for: its text, and an identity where equal texts can mean different things."""
+
+    text: str
+    identity: int = 0
+
+
 class TraceKey(NamedTuple):
     """What a trace was made for: aspects by name (an argument's type, a static value, the policy)."""
 
-    aspects: dict[str, str]
+    aspects: dict[str, Aspect]
+    #: The tree of the arguments, which is named only where nothing else differs.
+    arrangement: str
+
+    def changes(self, other: TraceKey) -> list[tuple[str, str, str]]:
+        """Return the name of each aspect that differs from another key's, and both texts, the other's first."""
+        found = []
+        for name in {**other.aspects, **self.aspects}:
+            before, now = other.aspects.get(name), self.aspects.get(name)
+            if before is not None and now is not None and before != now and before.text == now.text:
+                found.append((name, before.text, "another one"))
+            elif before != now:
+                found.append((name, before.text if before else "absent", now.text if now else "absent"))
+        if not found and self.arrangement != other.arrangement:
+            found.append(("the arrangement of the arguments", other.arrangement, self.arrangement))
+        return found
 
     def differences(self, other: TraceKey) -> list[str]:
         """Return what differs from another key, in words."""
-        lines = []
-        for name in {**other.aspects, **self.aspects}:
-            before, now = other.aspects.get(name), self.aspects.get(name)
-            if before != now:
-                lines.append(f"{name}: {before or 'absent'} became {now or 'absent'}")
-        return lines
+        return [f"{name}: {before} became {now}" for name, before, now in self.changes(other)]
+
+
+class Started(NamedTuple):
+    """A trace under way: what it is made for, and when it began."""
+
+    key: TraceKey
+    at: float
 
 
 class History:
@@ -45,63 +72,76 @@ class History:
         self._seconds: list[float] = []
         self._warned = False
         self._lock = threading.Lock()
-        self._started = threading.local()
 
     def __len__(self) -> int:
         return len(self._seconds)
 
-    def start(self, key: TraceKey) -> None:
+    def start(self, key: TraceKey) -> Started:
         """Note that a trace begins; raises RetraceLimitError if it would be one too many."""
         if self.limit is not None and len(self) >= self.limit:
             raise RetraceLimitError(
-                f"{self.name} would be traced for the {len(self) + 1}. time; max_traces is {self.limit}",
-                rule=self._reason(key) or "first trace",
+                f"{self.name} would be traced again, and max_traces is {self.limit}",
+                rule=_reason(key, self._keys),
                 fix="call it with arguments of the same dtypes and shapes, or raise max_traces",
             )
-        self._started.at = (key, time.perf_counter())
+        return Started(key, time.perf_counter())
 
-    def finish(self) -> None:
-        """Note that the trace is done; warns once when there were many."""
-        key, since = self._started.at
+    def finish(self, started: Started) -> None:
+        """Count a trace; warns once when there were many."""
+        seconds = time.perf_counter() - started.at
         with self._lock:
-            reason = self._reason(key)
-            self._keys.append(key)
-            self._seconds.append(time.perf_counter() - since)
+            reason = _reason(started.key, self._keys)
+            self._keys.append(started.key)
+            self._seconds.append(seconds)
             due = len(self) >= WARN_AT and not self._warned and self.limit is None
             self._warned = self._warned or due
         if due:
-            warnings.warn(
-                f"{self.name} has been traced {len(self)} times ({sum(self._seconds):.2f} s in all); "
-                f"the last time because {reason or 'its arguments changed'}. "
-                f"explain_retraces() lists all; keep dtypes and shapes fixed, or pass changing numbers as Tensors",
+            warn_at(
+                user_location(),
+                f"{self.name} has been traced {len(self)} times ({sum(self._seconds):.2f} s in all); the last time "
+                f"because of {reason}. explain_retraces() lists all; keep dtypes and shapes fixed, and pass numbers "
+                "that change as arguments that are not static",
                 RetraceWarning,
-                stacklevel=6,
             )
-
-    def _reason(self, key: TraceKey) -> str:
-        earlier = [key.differences(other) for other in self._keys]
-        return "; ".join(min(earlier, key=len)) if earlier else ""
 
     def explain(self) -> str:
         """Word, for each trace but the first, what differs from the closest earlier one."""
         lines = [f"{self.name} was traced {len(self)} time{'s' if len(self) != 1 else ''}"]
-        for number, key in enumerate(self._keys):
-            closest = min([key.differences(other) for other in self._keys[:number]], key=len, default=None)
-            reason = "first call" if closest is None else "; ".join(closest) or "nothing that is known differs"
-            lines.append(f"  {number + 1}. ({self._seconds[number] * 1e3:.1f} ms) {reason}")
+        for number, (key, seconds) in enumerate(zip(list(self._keys), list(self._seconds))):
+            lines.append(f"  {number + 1}. ({seconds * 1e3:.1f} ms) {_reason(key, self._keys[:number])}")
         return "\n".join(lines)
+
+
+def _reason(key: TraceKey, earlier: Sequence[TraceKey]) -> str:
+    if not earlier:
+        return "first call"
+    closest = min([key.differences(other) for other in reversed(earlier)], key=len)
+    return "; ".join(closest) or "the same arguments: the earlier trace could not be kept, or the cache was cleared"
+
+
+def warn_at(location: Location | None, message: str, category: type[Warning]) -> None:
+    """Warn of the user's line, however deep in tracejit (and JAX) this is called."""
+    if location is None:
+        warnings.warn(message, category, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, category, location.file, location.line)
 
 
 def describe(entry: Any, signature: Any) -> TraceKey:
     """Return the key of a trace: types by argument name, static values, Parameters, policy, checks."""
     arguments = entry.arguments
-    aspects = {f"argument {name}": str(type_) for name, type_ in zip(arguments.names, signature)}
-    for where, value in arguments.statics:
-        aspects[f"static argument {where}"] = f"{value!r} ({type(value).__name__})"
-    for number, slot in enumerate(slot for slot in arguments.slots if hasattr(slot, "parameter")):
-        parameter = slot.parameter()
-        aspects[f"Parameter argument {number}"] = f"{getattr(parameter, 'name', None) or 'unnamed'} at {id(slot):#x}"
-    aspects["structure of the arguments"] = str(arguments.structure)
-    aspects["policy"] = entry.policy.name
-    aspects["check_indices"] = str(entry.checks)
-    return TraceKey(aspects)
+    aspects = {f"argument {name}": Aspect(str(type_)) for name, type_ in zip(arguments.names, signature)}
+    for name, key in arguments.parameters:
+        aspects[f"argument {name}"] = Aspect(_spelled(key.parameter()), id(key))
+    for slot in arguments.slots:
+        if isinstance(slot, Static):
+            aspects[f"argument {slot.name}"] = Aspect(f"{slot.value!r} ({type(slot.value).__name__})")
+    for _, name, value in arguments.statics:
+        aspects[f"static argument {name}"] = Aspect(f"{value!r} ({type(value).__name__})")
+    aspects["policy"] = Aspect(entry.policy.name)
+    aspects["check_indices"] = Aspect(str(entry.checks))
+    return TraceKey(aspects, str(arguments.structure))
+
+
+def _spelled(parameter: Any) -> str:
+    return "a Parameter that is gone" if parameter is None else f"Parameter {parameter.name!r} {parameter._type}"

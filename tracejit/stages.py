@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracejit.ambient import AMBIENT, Ambient
 from tracejit.bridge import backend
-from tracejit.errors import DTypeError, TracejitError, hide_internal_frames
+from tracejit.errors import DTypeError, TraceError
 from tracejit.ir import Graph, Type
 from tracejit.plans import Entry, Plan, Recorded, make_plan
+from tracejit.retraces import describe
+from tracejit.tensor import hide_frames
 
 
 class Traced:
@@ -99,29 +102,38 @@ class Compiled:
         """Run on arguments of the types compiled for; raises DTypeError naming the argument for others."""
         try:
             traced = self._traced
-            entry, leaves = traced._entry.owner._find(args, kwargs, None)
+            mine, ambient = traced._entry, AMBIENT.get()
+            if ambient is not None and ambient.builder is not None:
+                raise _not_here(mine.owner.name, f"inside {ambient.builder.name}, which is being traced")
+            entry, leaves = mine.owner._find(args, kwargs, Ambient(None, mine.policy, mine.checks))
             signature = entry.signature(leaves)
-            if entry is not traced._entry or signature != traced._signature:
+            if entry is not mine or signature != traced._signature:
                 raise _mismatch(traced, entry, signature)
+            if any(map(backend.is_tracer, leaves)):
+                raise _not_here(mine.owner.name, "under a JAX transformation")
             return self._plan.run(leaves)
-        except TracejitError as error:
-            hide_internal_frames(error)
+        except Exception as error:
+            hide_frames(error)
             raise
 
     def __str__(self) -> str:
         return self.as_text()
 
 
+def _not_here(name: str, where: str) -> TraceError:
+    return TraceError(
+        f"compiled {name} was called {where}",
+        rule="a compiled program runs on values; it can be no part of another trace",
+        fix="call the jitted function, which becomes part of the trace",
+    )
+
+
 def _mismatch(traced: Traced, entry: Entry, signature: tuple[Type, ...]) -> DTypeError:
-    names = traced._entry.arguments.names
-    different = [
-        f"argument {name} was compiled for {want} and given {got}"
-        for name, want, got in zip(names, traced._signature, signature)
-        if want != got
-    ]
-    what = "; ".join(different) or "the arrangement of the arguments differs"
+    mine = traced._entry
+    key, given = describe(mine, traced._signature), describe(entry, signature)
+    what = "; ".join(f"{name} was compiled for {want} and given {got}" for name, want, got in given.changes(key))
     return DTypeError(
-        f"compiled {traced._entry.owner.name}: {what}",
+        f"compiled {mine.owner.name}: {what}",
         rule="a compiled function takes exactly the types it was compiled for",
         fix="call the jitted function, which compiles anew for new types",
     )

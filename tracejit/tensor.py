@@ -25,7 +25,7 @@ from tracejit.errors import (
     hide_internal_frames,
 )
 from tracejit.ir import TensorType, Type, Value
-from tracejit.locations import user_location
+from tracejit.locations import user_location, user_traceback
 from tracejit.tracer import Builder, escaped
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,6 +43,23 @@ def public(method: Method) -> Method:
             raise
 
     return shown  # type: ignore[return-value]
+
+
+def hide_frames(error: BaseException) -> None:
+    """Drop internal frames from any error that leaves to the user, and from those that it came from.
+
+    What the user raises stays what it was, its context included.
+    """
+    if isinstance(error, TracejitError):
+        hide_internal_frames(error)
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            current.__traceback__ = user_traceback(current.__traceback__)
+            pending += [current.__cause__, current.__context__]
 
 
 class Tensor:
@@ -172,7 +189,7 @@ class Tensor:
     @public
     def _leaf(self) -> Any:
         """Return what the Tensor is to JAX's trees: its array. A traced Tensor cannot be given to JAX."""
-        return self._concrete("JAX")
+        return self._concrete(_JAX)
 
     def _not_while_tracing(self, what: str) -> NoReturn:
         value: Value = self._data
@@ -183,7 +200,7 @@ class Tensor:
         if producer is not None and producer.location is not None:
             made += f" at {producer.location}: {producer.location.text}"
         raise TraceError(
-            f"{what} needs the value of a Tensor, but {function} is being traced: it is only known when that runs",
+            f"{what} needs a value, but {function} is being traced and this one is only known when it runs",
             types={value.name or "value": value.type},
             rule=f"the value comes from {made}; tracing sees dtypes and shapes, not values",
             fix=_fix(what, function),
@@ -206,7 +223,7 @@ class Tensor:
         values = self._read(what)
         if values.size != 1:
             raise ShapeError(
-                f"{what} takes a Tensor of one element",
+                f"{what}() takes a Tensor of one element",
                 types={"x": self._type},
                 fix="reduce it first, as in x.all() or x.any()",
             )
@@ -214,25 +231,25 @@ class Tensor:
 
     @public
     def __bool__(self) -> bool:
-        return bool(self._one("bool()"))
+        return bool(self._one("bool"))
 
     @public
     def __int__(self) -> int:
-        return int(self._one("int()"))
+        return int(self._one("int"))
 
     @public
     def __float__(self) -> float:
-        return float(self._one("float()"))
+        return float(self._one("float"))
 
     @public
     def __complex__(self) -> complex:
-        return complex(self._one("complex()"))
+        return complex(self._one("complex"))
 
     @public
     def __index__(self) -> int:
         if not dt.is_integer(self.dtype):
             raise DTypeError(f"a Tensor of {self.dtype.name} cannot be used as an index", types={"x": self._type})
-        return int(self._one("an index"))
+        return int(self._one("int"))
 
     @public
     def __len__(self) -> int:
@@ -243,7 +260,7 @@ class Tensor:
     @public
     def __iter__(self) -> Any:
         if self._data.__class__ is Value:
-            self._not_while_tracing("iter()")
+            self._not_while_tracing("iter")
         if not self.shape:
             raise DTypeError("a 0-d Tensor cannot be iterated over", types={"x": self._type})
         return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
@@ -258,7 +275,7 @@ class Tensor:
 
     @public
     def __format__(self, spec: str) -> str:
-        return format(self._one("format()"), spec) if spec else repr(self)
+        return format(self._one("format"), spec) if spec else repr(self)
 
     def __repr__(self) -> str:
         data = self._data
@@ -286,10 +303,12 @@ class Tensor:
         return self.transpose(tuple(range(self.ndim))[::-1])  # type: ignore[attr-defined]
 
 
+_JAX = "a JAX function that is given a tracejit Tensor"
 _FIXES = {
-    "iter": "loop over range(len(x)) and index, or write the loop as tracejit.scan(lambda carry, item: ..., start, x)",
+    "iter": "loop over range(len(x)) and index, or write it as tracejit.scan(lambda carry, item: ..., start, x)",
     "in": "compare and reduce: (x == item).any()",
     "np.asarray": "use tracejit.ops on the Tensor; NumPy computes outside of the trace",
+    _JAX: "use tracejit.ops on the Tensor; JAX's functions and jax.tree take Tensors outside of the trace",
 }
 _STATEMENT = re.compile(r"(if|elif|while|assert)\s+(.*?)\s*(:|$)")
 
@@ -301,7 +320,7 @@ def _fix(what: str, function: str) -> str:
     if what == "bool" and statement is not None:
         word, test = statement.group(1), statement.group(2)
         if word == "while":
-            return f"tracejit.while_loop(lambda carry: {test}, lambda carry: ..., start), with what changes as the carry"
+            return f"tracejit.while_loop(lambda carry: {test}, lambda carry: ..., start); what changes is the carry"
         if word != "assert":
             return f"tracejit.cond({test}, lambda: ..., lambda: ...), or ops.select({test}, x, y) for values"
     if what == "bool":
@@ -400,7 +419,7 @@ def _from_numpy(data: Any, dtype: DType | None) -> np.ndarray:
     source = as_dtype(data.dtype)
     array = np.array(data, dtype=source.numpy)  # always a copy, in the machine's byte order
     if source is dt.bool_:
-        array = array.view(np.uint8) != 0  # bytes other than 0 and 1 are true, too
+        array = np.asarray(array.view(np.uint8) != 0)  # bytes other than 0 and 1 are true, too
     return array if dtype is None or dtype is source else _clamped(array, dtype)
 
 

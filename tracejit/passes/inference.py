@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from tracejit import policies
 from tracejit.bridge import backend
-from tracejit.dtypes import DEFAULT_OF_KIND, DType, float32, holds, int32, integer_range, is_integer, uint32
+from tracejit.dtypes import DEFAULT_OF_KIND, DType, float32, holds, int32, integer_range, is_integer, kind_rank, uint32
 from tracejit.errors import DTypeError, ParameterCastError, ScalarOverflowError, ShapeError, TracejitError
 from tracejit.ir import ABSENT, SCALAR_TYPES, Literal, ScalarType, TensorType, Type, Value
 from tracejit.ops.record import INDEX_DTYPES, Op, Operand, in_dialect
 from tracejit.policies import UNKNOWN, Decision, Policy, Rule
+from tracejit.policies.rules import GENERAL_RULES
 
-_HYPER_RULE = Rule("hyper-parameter", "A scalar input with a group of its own takes the written Parameter's dtype.")
-_SCALAR_RULE = Rule("scalar-scalar", "Python scalars compute as Python does and stay scalars.")
+_HYPER_RULE, _SCALAR_RULE = (Rule(name, GENERAL_RULES[name]) for name in ("hyper-parameter", "scalar-scalar"))
 _ALONE_RULE = Rule("scalars-alone", "Python scalars without a tensor beside them make one of a default dtype.")
 KEY_TYPE = TensorType(uint32, (2,))
 
@@ -90,8 +90,7 @@ class _Call:
     def infer(self) -> Inference:
         for group, positions in self._positions().items():
             if self.specs[positions[0]].exact:
-                self.groups[group] = self._common(group, positions)
-                continue
+                self._check_agreement(positions)
             decided = self._decide(positions)
             if decided.dtype is None and self.op.scalars in _ALONE:
                 decided = Decision(_ALONE[self.op.scalars](decided.kind), decided.kind, (_ALONE_RULE,) * len(positions))
@@ -125,17 +124,18 @@ class _Call:
         written = self.specs[position].role == "write"
         return policies.Operand(type_.dtype, type_.dtype.kind, value, type_.ndim, written)
 
-    def _common(self, group: str, positions: Sequence[int]) -> DType:
-        """Return the one dtype of operands that are not converted to another."""
-        found = {self.types[i].dtype for i in positions if not isinstance(self.types[i], ScalarType)}
-        if len(found) == 1 and not any(isinstance(self.types[i], ScalarType) for i in positions):
-            return found.pop()
+    def _check_agreement(self, positions: Sequence[int]) -> None:
+        """Refuse tensors of several dtypes, and Python scalars to which the tensors' dtype would have to give way."""
+        tensors = [self.types[i].dtype for i in positions if not isinstance(self.types[i], ScalarType)]
+        kinds = [self.types[i].dtype.kind for i in positions if isinstance(self.types[i], ScalarType)]
+        if len(set(tensors)) < 2 and not (tensors and any(kind_rank(k) > kind_rank(tensors[0].kind) for k in kinds)):
+            return
         names = ", ".join(self.specs[i].name for i in positions)
-        widest = max(found, key=lambda dtype: (dtype.kind == "float", dtype.bits), default=float32)
+        widest = max(tensors, key=lambda dtype: (kind_rank(dtype.kind), dtype.bits))
         raise DTypeError(
-            f"{self.op.name}: {names} must be tensors of one dtype",
+            f"{self.op.name}: {names} must be of one dtype",
             types=self._names(),
-            rule=f"{self.op.class_name} converts none of its operands (MindSpore's signature puts them in no group)",
+            rule=f"{self.op.class_name} does not convert its operands (MindSpore's signature puts them in no group)",
             fix=f"convert them explicitly, as in ops.cast(x, tracejit.{widest.name})",
         )
 

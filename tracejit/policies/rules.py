@@ -19,6 +19,15 @@ GENERAL_RULES = {
     "zero-d-adopts": "A 0-d tensor takes the dtype of the tensors with axes where its category is not higher.",
     "zero-d-category": "A 0-d tensor of a higher category than the tensors with axes raises them to its dtype.",
     "written-parameter": "A Parameter that an operator writes is never converted.",
+    # Rules of tracejit's own, the same under every policy.
+    "hyper-parameter": "A scalar input with a group of its own takes the written Parameter's dtype.",
+    "scalar-scalar": "Python scalars compute as Python does and stay scalars.",
+    "returned-scalar": "A Python scalar that a jitted function returns becomes a tensor: bool, int64, float32, complex64.",
+    "item-assignment": "A value assigned to items takes the dtype of the tensor, where that loses nothing.",
+    "carry-adopts": "A Python scalar that a loop starts with takes the dtype that the loop gives it.",
+    "branch-index": "The index of a branch is an int32.",
+    "loop-index": "The bounds of a loop are int32, or the 64-bit integer among them.",
+    "out-of-range-comparison": "A Python int outside the tensor's dtype compares by its true value.",
 }
 _KIND_NAMES = {"bool": "bool", "uint": "integer", "int": "integer", "float": "float", "complex": "complex"}
 
