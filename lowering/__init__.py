@@ -4,7 +4,31 @@ It takes promoted Graphs (`tracejit.ir`) and knows nothing else of the front: po
 it the Tensor class once, so that Tensors are pytree nodes for the user's own JAX code.
 """
 
-from lowering import arithmetic, bits, comparison, control, elementwise, structure, transforms  # noqa: F401  # registers the rules
+from lowering import (  # noqa: F401  # registers the rules
+    activations,
+    arithmetic,
+    bits,
+    comparison,
+    control,
+    convolution,
+    elementwise,
+    optimizers,
+    losses,
+    making,
+    maths,
+    moving,
+    normalization,
+    pooling,
+    products,
+    random_numbers,
+    scatter,
+    sparse_optimizers,
+    slicing,
+    sorting,
+    statistics,
+    structure,
+    transforms,
+)
 from lowering.arrays import (
     ArrayType,
     copy,
@@ -22,7 +46,21 @@ from lowering.arrays import (
     wide,
     x64,
 )
+from lowering.caching import enable_compilation_cache
+from lowering.debugging import show
 from lowering.emit import check_x64, emit
+from lowering.evaluation import evaluate
+from lowering.exporting import (
+    PLATFORMS,
+    ExportedProgram,
+    default_platform,
+    export_graph,
+    jax_version,
+    read_module,
+)
+from lowering.foreign import ForeignCall, named, runs_wide
+from lowering.placement import describe as describe_place
+from lowering.placement import broadcast_places, is_spread, owned, place_of, placed, placements, put, sharding_of, whole
 from lowering.programs import (
     CompiledProgram,
     Failed,
@@ -32,40 +70,77 @@ from lowering.programs import (
     abstract_results,
 )
 from lowering.registry import REGION_RULES, RULES
-from lowering.trees import LEAF, bind, compile_time, flatten, flatten_named, map_leaves, map_tensors, unflatten
+from lowering.stepping import holds_inf, holds_nan, step_through
+from lowering.trees import (
+    LEAF,
+    bind,
+    compile_time,
+    flatten,
+    flatten_named,
+    map_leaves,
+    map_tensors,
+    register_tuple,
+    unflatten,
+)
 
 __all__ = [
     "LEAF",
+    "PLATFORMS",
     "REGION_RULES",
     "RULES",
     "ArrayType",
     "CompiledProgram",
+    "ExportedProgram",
     "Failed",
     "FixedProgram",
+    "ForeignCall",
     "Program",
     "StatefulProgram",
     "abstract_results",
     "bind",
+    "broadcast_places",
     "check_x64",
     "compile_time",
     "copy",
+    "default_platform",
+    "describe_place",
     "emit",
+    "enable_compilation_cache",
+    "evaluate",
+    "export_graph",
     "flatten",
     "flatten_named",
     "from_numpy",
     "has_failed",
+    "holds_inf",
+    "holds_nan",
     "host_copy",
     "is_array",
     "is_deleted",
+    "is_spread",
     "is_tracer",
+    "jax_version",
     "map_leaves",
     "map_tensors",
+    "owned",
+    "place_of",
+    "placed",
+    "placements",
+    "put",
+    "read_module",
+    "named",
+    "register_tuple",
     "restore",
+    "runs_wide",
+    "sharding_of",
+    "show",
+    "step_through",
     "to_numpy",
     "type_of",
     "under_transformation",
     "unflatten",
     "wait",
+    "whole",
     "wide",
     "x64",
 ]

@@ -64,6 +64,19 @@ def x64() -> bool:
     return _config.jax_enable_x64
 
 
+class _Outside(threading.local):
+    narrow = False
+
+
+#: What the user's setting is where tracejit has entered a scope of its own: there 64 bits are off outside.
+outside = _Outside()
+
+
+def user_x64() -> bool:
+    """Say whether the user has JAX's 64-bit mode on."""
+    return _config.jax_enable_x64 and not outside.narrow
+
+
 def x64_scope() -> Any:
     """Return a context in which 64-bit dtypes exist; the user's setting is never changed."""
     return jax.enable_x64(True)
@@ -99,16 +112,24 @@ def copy(array: Any) -> Any:
         return jnp.array(array, copy=True)
 
 
-def host_copy(array: Any) -> tuple[np.ndarray, Any]:
-    """Return the values in host memory, with the sharding to restore them to."""
-    return np.array(array, copy=True), array.sharding
+def host_copy(array: Any) -> tuple[Any, Any]:
+    """Return the values in host memory, with the sharding to restore them to (None: it was never placed)."""
+    if array.is_fully_addressable:
+        return np.array(array, copy=True), array.sharding if array.committed else None
+    # Of an array that other processes hold parts of, each keeps its own.
+    parts = [(np.array(shard.data, copy=True), shard.device) for shard in array.addressable_shards]
+    return (array.shape, parts), array.sharding
 
 
-def restore(saved: tuple[np.ndarray, Any]) -> Any:
+def restore(saved: tuple[Any, Any]) -> Any:
     """Return a device array of what `host_copy` kept."""
     values, sharding = saved
     with x64_scope():
-        return jax.device_put(np.array(values, copy=True), sharding)
+        if isinstance(values, np.ndarray):
+            return jax.device_put(np.array(values, copy=True), sharding)
+        shape, parts = values
+        shards = [jax.device_put(part, device) for part, device in parts]
+        return jax.make_array_from_single_device_arrays(shape, sharding, shards)
 
 
 def is_deleted(array: Any) -> bool:

@@ -90,8 +90,10 @@ def while_loop(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph]) ->
 
 
 @lower_regions("fori_loop")
-def fori_loop(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph]) -> list[Any]:
-    """Run the region for each index; it takes the carry, then the index."""
+def fori_loop(
+    emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], known_bounds: tuple[int, int] | None
+) -> list[Any]:
+    """Run the region for each index; it takes the carry, then the index. With known bounds it has a gradient."""
     (body,) = regions
     count = len(body.outputs)
     carry, (lower, upper), used = operands[:count], operands[count : count + 2], operands[count + 2 :]
@@ -100,12 +102,13 @@ def fori_loop(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph]) -> 
 
     def step(index: Any, loop: Any) -> Any:
         values, held = loop
+        index = lax.convert_element_type(index, jnp.asarray(lower).dtype)
         full = [held[written.index(i)] if i in written else value for i, value in enumerate(state)]
         outputs, new = emit(body, [*values, index, *outer], full)
         return _strong(outputs, values), [new[i] for i in written]
 
     start = (_strong(carry, carry), [state[i] for i in written])
-    outputs, new = lax.fori_loop(lower, upper, step, start)
+    outputs, new = lax.fori_loop(*(known_bounds or (lower, upper)), step, start)
     return [*outputs, *new]
 
 

@@ -54,4 +54,7 @@ def cast(x: Any, dtype: DType | str) -> Any:
         if dtype.kind == "bool":
             return lax.ne(x, like(x, 0))
         x = lax.real(x)
+    if x.dtype == bool and dtype.kind in ("float", "complex"):
+        # XLA takes a product with a converted bool for a selection, in which false times NaN would be 0.
+        x = lax.convert_element_type(x, jnp.uint8)
     return lax.convert_element_type(x, dtype.numpy)

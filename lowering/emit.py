@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,24 +14,34 @@ from tracejit.dtypes import DType
 from tracejit.errors import X64Error
 from tracejit.ir import Graph, Literal, Operation, TensorType, Value
 
+#: Whether what a profiler shows is named after operators and the user's lines, as in `matmul@model.py:12`.
+NAMED_SCOPES = os.environ.get("TRACEJIT_NAMED_SCOPES", "1") != "0"
+
 
 def emit(graph: Graph, inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Compute a Graph on JAX arrays or tracers: (outputs, new state). The Graph must be promoted."""
     env: dict[int, Any] = {id(value): array for value, array in zip(graph.inputs, inputs)}
     env.update({id(value): array for value, array in zip(graph.state, state)})
+    scoped = NAMED_SCOPES and graph.location is not None  # the program of one operator serves every line that runs it
     for operation in graph.operations:
-        results = _results(operation, env, graph)
+        if scoped and operation.location is not None:
+            with jax.named_scope(f"{operation.name}@{operation.location}"):
+                results = results_of(operation, env, graph)
+        else:
+            results = results_of(operation, env, graph)
         for value, array in zip(operation.results, results):
             env[id(value)] = array
-    return [_read(value, env) for value in graph.outputs], [_read(value, env) for value in graph.new_state]
+    return [read_value(value, env) for value in graph.outputs], [read_value(value, env) for value in graph.new_state]
 
 
-def _read(value: Value, env: dict[int, Any]) -> Any:
+def read_value(value: Value, env: dict[int, Any]) -> Any:
+    """Return what stands for a Value: an array, or the Python scalar of a Literal."""
     return value.value if isinstance(value, Literal) else env[id(value)]
 
 
-def _results(operation: Operation, env: dict[int, Any], graph: Graph) -> Sequence[Any]:
-    operands = [_read(value, env) for value in operation.operands]
+def results_of(operation: Operation, env: dict[int, Any], graph: Graph) -> Sequence[Any]:
+    """Compute the results of one operation of a Graph."""
+    operands = [read_value(value, env) for value in operation.operands]
     if operation.name != "cast":  # a cast takes a Python scalar as it is; all else computes with arrays
         operands = [scalar_array(x) if x.__class__ in PYTHON_WIDTHS else x for x in operands]
     attributes = operation.attributes

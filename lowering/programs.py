@@ -13,8 +13,9 @@ from typing import Any
 import jax
 from jax import tree_util
 
-from lowering.arrays import type_of, under_transformation, wide, x64_scope
+from lowering.arrays import outside, type_of, under_transformation, wide, x64_scope
 from lowering.emit import check_x64, emit
+from lowering.placement import constrained, kept, place_of, placements, spread
 from tracejit.ir import ABSENT, Graph, ScalarType, Type
 from tracejit.locations import user_traceback
 
@@ -94,34 +95,73 @@ class Program:
         if scope is None:
             return self.call(*arrays)
         with scope:
-            return self.call(*arrays)
+            outside.narrow = True
+            try:
+                return self.call(*arrays)
+            finally:
+                outside.narrow = False
 
 
 class StatefulProgram:
     """A program with state: `compiled(inputs, written, read)` gives (outputs, new values of what is written).
 
     `build(input types, state types)` makes the promoted Graph; its state is the written ones, then the read ones.
-    The buffers of `written` are donated: gone after the call, unless `donate` is off. `compiled` is C code, so that
+    The first outputs come out in `places`. The buffers of `written` are donated: gone after the call, unless `donate` is off. `compiled` is C code, so that
     no interrupt comes between the call and the caller's keeping its results; `wide` says in which context to call it.
     """
 
-    __slots__ = ("_build", "_seen", "compiled", "donates")
+    __slots__ = ("_body", "_build", "_kept", "_seen", "_variants", "arranged_at", "compiled", "donates")
     #: Whether an interrupt can strike after the buffers are gone and before the results are there.
     interruptible = False
 
-    def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True):
+    def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True, places: Sequence[Any] = ()):
         def body(inputs: Any, written: Any, read: Any) -> Any:
             state = [*written, *read]
             outputs, new = emit(self._graph(inputs, state), inputs, state)
+            outputs[: len(places)] = constrained(outputs, places)
             return outputs, new[: len(written)]
 
+        self._build = build
+        self._compile(body, name, donate)
+
+    def _compile(self, body: Callable[..., Any], name: str, donate: bool) -> None:
         body.__name__ = body.__qualname__ = name
-        self._build, self.donates = build, donate
+        self._body, self.donates = body, donate
         self.compiled = jax.jit(body, donate_argnums=(1,) if donate else ())
         self._seen: set[Any] = set()
+        #: The shardings of new values, and a callable for each that there was.
+        self._kept: tuple[Any, ...] | None = None
+        self._variants: dict[Any, Any] = {None: self.compiled}
+        #: The version of the placements for which the program is arranged.
+        self.arranged_at: int | None = None
 
     def _graph(self, inputs: Sequence[Any], state: Sequence[Any]) -> Graph:
         return self._build([type_of(x) for x in inputs], [type_of(x) for x in state])
+
+    def arranged(self, inputs: Any, written: Any, read: Any) -> tuple[Any, Any, Any]:
+        """Give new values the places of the old ones; what was never placed goes to where the others are.
+
+        Returns the arrays to run on. Left to itself, a new value of a spread array drifts to another sharding, and the
+        next call compiles anew.
+        """
+        written = spread(written, [*inputs, *read])
+        self._keep(kept(list(map(place_of, written))))
+        self._note_arranged()
+        return inputs, written, read
+
+    def _keep(self, shardings: tuple[Any, ...] | None) -> None:
+        self._kept = shardings
+        found = self._variants.get(shardings)
+        if found is None:
+            assert shardings is not None
+            donated = (1,) if self.donates else ()
+            found = jax.jit(self._body, donate_argnums=donated, out_shardings=(None, list(shardings)))
+            self._variants[shardings] = found
+        self.compiled = found
+
+    def _note_arranged(self) -> None:
+        if not placements.version:  # else it is called with Parameters that lie here and there
+            self.arranged_at = 0
 
     def check(self, inputs: Sequence[Any], read: Sequence[Any]) -> None:
         """Raise X64Error before a call under the user's transformation, which can only read: not in the body."""
@@ -129,16 +169,17 @@ class StatefulProgram:
 
     def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
         """Say whether the program has run for arrays of these types."""
-        return bool(self._seen) and _signature(inputs, written) in self._seen
+        return bool(self._seen) and (_signature(inputs, written), self._kept) in self._seen
 
     def mark_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> None:
         """Note that the program has run for arrays of these types."""
-        self._seen.add(_signature(inputs, written))
+        self._seen.add((_signature(inputs, written), self._kept))
 
-    def lower(self, inputs: Any, written: Any, read: Any) -> Any:
-        """Return JAX's Lowered for inputs and state of these types."""
+    def lower(self, *types: Sequence[Type], places: Sequence[Sequence[Any]]) -> Any:
+        """Return JAX's Lowered for types of inputs, written and read state, and the places of all (None: anywhere)."""
+        self._keep(kept(places[1]))
         with x64_scope():
-            return self.compiled.lower(*[[_spec(type_) for type_ in types] for types in (inputs, written, read)])
+            return self.compiled.lower(*[list(map(spec_of, *group)) for group in zip(types, places)])
 
 
 class FixedProgram(StatefulProgram):
@@ -146,9 +187,17 @@ class FixedProgram(StatefulProgram):
 
     __slots__ = ("_ran",)
 
-    def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True):
-        super().__init__(build, name, donate)
+    def __init__(self, build: Callable[..., Graph], name: str, donate: bool = True, places: Sequence[Any] = ()):
+        super().__init__(build, name, donate, places)
         self._ran = False
+
+    def _keep(self, shardings: tuple[Any, ...] | None) -> None:
+        if shardings != self._kept:
+            self._ran = False
+            super()._keep(shardings)
+
+    def _note_arranged(self) -> None:
+        self.arranged_at = placements.version
 
     def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
         """Say whether the program has run."""
@@ -164,9 +213,14 @@ class CompiledProgram:
 
     __slots__ = ("_ran", "compiled", "donates")
     interruptible = True  # JAX calls executables from Python code
+    arranged_at = None
 
     def __init__(self, compiled: Any, donate: bool):
         self.compiled, self.donates, self._ran = compiled, donate, False
+
+    def arranged(self, inputs: Any, written: Any, read: Any) -> tuple[Any, Any, Any]:
+        """Return the arrays to run on: an executable takes them as it was compiled for."""
+        return inputs, written, read
 
     def check(self, inputs: Sequence[Any], read: Sequence[Any]) -> None:
         """Do nothing: an executable runs at once, whatever transformation is going on."""
@@ -180,10 +234,11 @@ class CompiledProgram:
         self._ran = True
 
 
-def _spec(type_: Type) -> Any:
+def spec_of(type_: Type, place: Any = None) -> Any:
+    """Return JAX's abstract value of a type, in a place; a Python scalar's is weak."""
     if isinstance(type_, ScalarType):
         return jax.ShapeDtypeStruct((), PYTHON_WIDTHS[type_.kind], weak_type=True)
-    return jax.ShapeDtypeStruct(type_.shape, type_.dtype.numpy)
+    return jax.ShapeDtypeStruct(type_.shape, type_.dtype.numpy, sharding=place)
 
 
 PYTHON_WIDTHS = {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}

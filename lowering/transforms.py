@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 
 from lowering.control import Emit, split_state
 from lowering.registry import lower_regions
+from tracejit.errors import GradientError
 from tracejit.ir import Graph
 
 
@@ -22,7 +24,11 @@ def _with(values: Sequence[Any], places: Sequence[int], others: Sequence[Any]) -
 
 @lower_regions("value_and_grad")
 def value_and_grad(
-    emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments: tuple[int, ...], parameters: tuple[int, ...]
+    emit: Emit,
+    operands: Sequence[Any],
+    regions: Sequence[Graph],
+    arguments: tuple[int, ...],
+    parameters: tuple[int, ...],
 ) -> list[Any]:
     """Differentiate the region's first output by some inputs and some state."""
     (region,) = regions
@@ -33,7 +39,8 @@ def value_and_grad(
         return outputs[0], (outputs[1:], [new[i] for i in region.written])
 
     chosen = [inputs[i] for i in arguments], [state[i] for i in parameters]
-    (value, (others, new)), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(*chosen)
+    with _going_back(region):
+        (value, (others, new)), gradients = jax.value_and_grad(loss, (0, 1), has_aux=True)(*chosen)
     return [value, *others, *gradients[0], *gradients[1], *new]
 
 
@@ -59,8 +66,27 @@ def vjp(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments
     count = arguments + len(region.outputs)
     primals, cotangents = operands[:arguments], operands[arguments:count]
     outer, state = split_state(operands[count:], regions)
-    _, back = jax.vjp(lambda *values: emit(region, [*values, *outer], state)[0], *primals)
-    return [*back(list(cotangents)), *[state[i] for i in region.written]]
+    with _going_back(region):
+        _, back = jax.vjp(lambda *values: emit(region, [*values, *outer], state)[0], *primals)
+        return [*back(list(cotangents)), *[state[i] for i in region.written]]
+
+
+@contextmanager
+def _going_back(region: Graph) -> Iterator[None]:
+    """Say in the user's terms that a loop has no gradient."""
+    try:
+        yield
+    except ValueError as error:
+        loops = [o for o in region.walk() if o.name in ("while_loop", "fori_loop")]
+        loops = [o for o in loops if not o.attributes.get("known_bounds")]
+        if "Reverse-mode" not in str(error) or not loops:
+            raise
+        raise GradientError(
+            f"{region.name} has no gradient: a {loops[0].name} in it has no known number of turns",
+            location=loops[0].location,
+            rule="going back needs what every turn computed, and so a number of turns that is known while tracing",
+            fix="use scan, or fori_loop with Python ints as bounds; forward derivatives (jvp) go through any loop",
+        ) from None
 
 
 @lower_regions("vmap")
@@ -119,7 +145,8 @@ def custom_vjp(
     def bwd(kept: Any, cotangents: Any) -> Any:
         residuals, outer, state = kept
         outputs, _ = emit(backward, [*residuals, *cotangents, *outer], state)
-        return outputs, *[[_zero(x) for x in values] for values in (outer, state)]
+        cotangents = [x if jnp.issubdtype(x.dtype, jnp.inexact) else _zero(x) for x in outputs]
+        return cotangents, *[[_zero(x) for x in values] for values in (outer, state)]
 
     run.defvjp(fwd, bwd)
     return list(run(given, outer, state))

@@ -31,6 +31,11 @@ def bind(tensor_type: type, parameter_types: Sequence[type], wrap: Callable[[Any
         tree_util.register_pytree_node(parameter_type, lambda p: ((), p._key), lambda key, _: key.parameter())
 
 
+def register_tuple(kind: type) -> None:
+    """Make a class of tuples a pytree node; made of other leaves than its own it is a plain tuple."""
+    tree_util.register_pytree_node(kind, lambda items: (tuple(items), None), lambda _, items: tuple(items))
+
+
 def _array_of(tensor: Any) -> tuple[tuple[Any, ...], None]:
     data = tensor._data
     if data.__class__ is Value:  # tracejit is tracing, or was: no function of JAX's can do anything with it

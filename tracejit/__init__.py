@@ -1,3 +1,4 @@
+# ruff: noqa: F403, F405
 """tracejit: programs written for MindSpore's operators and dtype rules, traced and compiled by XLA.
 
 >>> import tracejit
@@ -9,34 +10,11 @@
 Tensor([2.5, 5. ], dtype=float32)
 """
 
-import tracejit.dispatch  # noqa: F401  # fills tracejit.ops and the Tensor class
-from tracejit import errors, ops, policies
-from tracejit.ambient import check_indices, promotion
-from tracejit.control import cond, fori_loop, scan, switch, while_loop
-from tracejit.dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from tracejit.ir import Graph, TensorType
-from tracejit.jitted import jit
-from tracejit.parameter import Generator, Parameter
-from tracejit.tensor import Tensor
-from tracejit.transforms import checkpoint, custom_vjp, grad, jvp, value_and_grad, vjp, vmap
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracejit.front import *
 
 __version__ = "0.1.0"
 
@@ -45,40 +23,82 @@ __all__ = [
     "Generator",
     "Graph",
     "Parameter",
+    "ParameterTuple",
     "Tensor",
     "TensorType",
     "as_dtype",
     "bfloat16",
     "bool_",
+    "can_cast",
     "check_indices",
     "checkpoint",
-    "complex128",
+    "compare",
     "complex64",
+    "complex128",
     "cond",
     "custom_vjp",
+    "debug",
+    "enable_compilation_cache",
     "errors",
+    "explain_casts",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "float16",
     "float32",
     "float64",
     "fori_loop",
+    "from_jax",
     "grad",
+    "int4",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "jit",
     "jvp",
+    "load",
+    "load_parameters",
+    "min_scalar_type",
+    "nn",
     "ops",
     "policies",
+    "promote_types",
     "promotion",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
+    "report",
+    "result_type",
+    "save_parameters",
     "scan",
     "switch",
+    "uint4",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "value_and_grad",
     "vjp",
     "vmap",
     "while_loop",
 ]
+
+
+_MODULES = frozenset(("debug", "errors", "nn", "ops", "policies"))
+
+
+def __getattr__(name: str) -> Any:
+    """Load everything when the first public name is asked for: the shell and the dtype tables need little of it."""
+    if name in _MODULES:
+        return import_module(f"tracejit.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'tracejit' has no attribute {name!r}")
+    front = import_module("tracejit.front")
+    globals().update({public: getattr(front, public) for public in __all__})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

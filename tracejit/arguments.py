@@ -84,15 +84,22 @@ def with_statics(
 class Abstract:
     """An argument of which only the type is known."""
 
-    __slots__ = ("type",)
+    __slots__ = ("sharding", "type")
 
     def __init__(self, leaf: Any):
+        self.sharding = getattr(leaf, "sharding", None)
         self.type = leaf if isinstance(leaf, TensorType) else TensorType(as_dtype(leaf.dtype), leaf.shape)
 
     @classmethod
     def of(cls, leaf: Any) -> Any:
         """Return what stands for a leaf in a trace that runs nothing; one with a value is itself."""
         return cls(leaf) if _is_abstract(leaf) else leaf
+
+
+def as_tensor(leaf: Any) -> Any:
+    """Return a Tensor of what counts as one: it stands for its place among the arguments, and is not computed with."""
+    is_array = isinstance(leaf, np.ndarray) or backend.is_array(leaf)
+    return wrap(leaf) if is_array or (not isinstance(leaf, Tensor) and _is_abstract(leaf)) else leaf
 
 
 def _is_abstract(leaf: Any) -> bool:

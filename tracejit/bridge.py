@@ -18,6 +18,7 @@ class _Backend:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        importlib.import_module("tracejit.dispatch")  # no Tensor exists before this, and from here it has its methods
         module = importlib.import_module("lowering")
         self.__dict__.update({key: getattr(module, key) for key in module.__all__})
         for callback in _on_load:

@@ -28,6 +28,12 @@ Raw = tuple[list[Any], list[Any], list[Any]]
 _set_data = Tensor._data.__set__  # type: ignore[attr-defined]  # the slot's own setter: C code, no interrupt inside
 
 
+def set_all(parameters: Sequence[Parameter], arrays: Sequence[Any]) -> None:
+    """Give Parameters new buffers, all or none, whenever an interrupt comes."""
+    with STATE_LOCK:
+        deque(map(_set_data, parameters, arrays), 0)
+
+
 def run_stateful(
     program: Any,
     inputs: Callable[[], list[Any]],
@@ -49,6 +55,8 @@ def run_stateful(
         raw: Raw = (inputs(), [parameter._data for parameter in written], [parameter._data for parameter in read])
         if transformed:
             program.check(raw[0], raw[2])
+        if written and program.arranged_at != backend.placements.version:
+            raw = program.arranged(*raw)
         if check is not None or (written and not program.donates):
             return _run_awaited(program, raw, written, scope, check)
         if written and not program.has_run(raw[0], raw[1]):

@@ -11,9 +11,9 @@ from typing import Any
 
 from tracejit.ambient import current_policy
 from tracejit.bridge import backend
-from tracejit.dtypes import DType, bool_, int32, is_integer
+from tracejit.dtypes import DType, bool_, int32, int64, is_integer
 from tracejit.errors import AttributeTypeError, DTypeError, ShapeError
-from tracejit.ir import ScalarType, TensorType, Type, Value
+from tracejit.ir import Literal, ScalarType, TensorType, Type, Value
 from tracejit.policies import UNKNOWN, Operand, PromotionError
 from tracejit.regions import (
     Leaves,
@@ -24,6 +24,7 @@ from tracejit.regions import (
     output_value,
     record_regions,
     results_tree,
+    spell_tree,
     trace_region,
     tracing_again,
 )
@@ -109,8 +110,8 @@ def _same_structure(name: str, regions: Sequence[Region]) -> None:
     for region in regions[1:]:
         if region.structure != regions[0].structure:
             raise DTypeError(
-                f"{name}: {regions[0].builder.name} and {region.builder.name} return different containers",
-                types={"one": regions[0].structure, "the other": region.structure},
+                f"{name}: the branches return different containers",
+                types={label: spell_tree(r.structure) for label, r in _labelled(name, regions)},
                 fix="return the same tuples, lists and dicts from every branch",
             )
 
@@ -127,13 +128,22 @@ def _unify(name: str, regions: Sequence[Region], position: int) -> None:
     for region in regions[1:]:
         if region.types[position] != wanted:
             where = regions[0].names[position]
-            kind = ShapeError if region.types[position].dtype is wanted.dtype else DTypeError
-            raise kind(
+            same_dtype = region.types[position].dtype is wanted.dtype
+            raise (ShapeError if same_dtype else DTypeError)(
                 f"{name}: the branches return different types{f' at {where}' if where else ''}",
-                types={f"branch {i} ({r.builder.name})": r.types[position] for i, r in enumerate(regions)},
+                types={label: r.types[position] for label, r in _labelled(name, regions)},
                 rule="the type of a result cannot depend on which branch runs",
-                fix=f"convert one, as in ops.cast(x, tracejit.{wanted.dtype.name})",
+                fix="return equal shapes, as with ops.pad or broadcasting"
+                if same_dtype
+                else f"convert one, as in ops.cast(x, tracejit.{wanted.dtype.name})",
             )
+
+
+def _labelled(name: str, regions: Sequence[Region]) -> list[tuple[str, Region]]:
+    """Pair branches with what the user calls them."""
+    labels = ["false_fun", "true_fun"] if name == "cond" else [f"branch {i}" for i in range(len(regions))]
+    pairs = [(f"{label} ({region.builder.name})", region) for label, region in zip(labels, regions)]
+    return pairs[::-1] if name == "cond" else pairs
 
 
 def _common_scalar_dtype(kinds: Sequence[ScalarType]) -> DType:
@@ -187,12 +197,40 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     body, values = _settle("while_loop", body_fun, carry, lambda handles: (carry.tree(handles),))
     types = [value.type for value in values]
     test = trace_region(
-        cond_fun, types, lambda handles: (carry.tree(handles),), no_writes="in a loop's condition", names=carry.names
+        cond_fun,
+        types,
+        lambda handles: (carry.tree(handles),),
+        no_writes=_IN_CONDITION,
+        keeps_checks=True,
+        names=carry.names,
     )
+    if test.builder.checks:
+        return _while_checked(cond_fun, body_fun, init_val)
     with tracing_again(test):
         test.outputs = [_predicate_output(test, cond_fun)]
     results = record_regions("while_loop", values, [test, body], types)
     return results_tree(carry.structure, results)
+
+
+_IN_CONDITION = "in a loop's condition"
+
+
+def _while_checked(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Record a loop whose condition checks indices: what it tells can leave the loop only through the body."""
+
+    def test(carry: Any) -> Any:
+        builder = _builder()
+        before, builder.no_writes = builder.no_writes, _IN_CONDITION
+        try:
+            return cond_fun(carry)
+        finally:
+            builder.no_writes = before
+
+    def turn(pair: Any) -> Any:
+        carry = body_fun(pair[0])
+        return carry, test(carry)
+
+    return while_loop(lambda pair: pair[1], turn, (init_val, test(init_val)))[0]
 
 
 def _predicate_output(test: Region, cond_fun: Callable[..., Any]) -> Value:
@@ -251,7 +289,7 @@ def _check_carry(name: str, body: Region, carry: Leaves) -> None:
     if name != "scan" and body.structure != carry.structure:
         raise DTypeError(
             f"{name}: {body.builder.name} must return a carry of the same containers as it takes",
-            types={"takes": carry.structure, "returns": body.structure},
+            types={"takes": spell_tree(carry.structure), "returns": spell_tree(body.structure)},
         )
 
 
@@ -290,6 +328,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     Tensor(3, dtype=int32)
     """
     carry = Leaves(init_val)
+    known = (lower, upper) if lower.__class__ is int and upper.__class__ is int else None
     bounds, index = _bounds(lower, upper)
     extra = [TensorType(index, ())]
     count = len(carry.values)
@@ -298,7 +337,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         return handles[count], carry.tree(handles[:count])
 
     body, values = _settle("fori_loop", body_fun, carry, arguments, extra)
-    results = record_regions("fori_loop", [*values, *bounds], [body], [value.type for value in values])
+    types = [value.type for value in values]
+    results = record_regions("fori_loop", [*values, *bounds], [body], types, {"known_bounds": known})
     return results_tree(carry.structure, results)
 
 
@@ -310,8 +350,10 @@ def _bounds(lower: Any, upper: Any) -> tuple[list[Value], DType]:
         if wrong:
             raise DTypeError(f"fori_loop: {name} must be an int or a 0-d integer tensor", types={name: type_})
     wide = [v.type.dtype for v in values if isinstance(v.type, TensorType) and v.type.dtype.bits == 64]
+    wide += [int64 for v in values if isinstance(v, Literal) and not -(2**31) <= int(v.value) < 2**31]
     index = wide[0] if wide else int32
-    return [v if v.type == TensorType(index, ()) else cast_value(_builder(), v, index, "loop-index") for v in values], index
+    wanted = TensorType(index, ())
+    return [v if v.type == wanted else cast_value(_builder(), v, index, "loop-index") for v in values], index
 
 
 @structured(fixed=(0, 3, 4, 5))
@@ -371,7 +413,7 @@ def _splitting(f: Callable[..., Any], carry: Leaves, structures: list[Any]) -> C
         if structure != carry.structure:
             raise DTypeError(
                 "scan: the function must return a carry of the same containers as it takes",
-                types={"takes": carry.structure, "returns": structure},
+                types={"takes": spell_tree(carry.structure), "returns": spell_tree(structure)},
             )
         results, result_structure = backend.flatten_named(returned[1])
         structures.append(result_structure)
@@ -394,4 +436,3 @@ def _length(over: Sequence[Value], names: Sequence[str], length: int | None) -> 
             types={name or "xs": value.type for name, value in zip(names, over)},
         )
     return lengths.pop()
-

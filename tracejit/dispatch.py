@@ -65,7 +65,8 @@ def _apply_around(
     """Apply an operator that draws a key from a Generator first, or gives Parameters values afterwards."""
     updated = op.updates(attributes) if op.updates is not None else ()
     check_written(op, operands, updated)
-    if op.takes_key and any(isinstance(operand, Generator) for operand in operands):
+    draws = op.takes_key and (op.draws is None or op.draws(attributes))
+    if draws and any(isinstance(operand, Generator) for operand in operands):
         values = [Value(x._type) if isinstance(x, Tensor) else Literal(x) for x in operands]
         check_literals(op, values, infer(op, values, attributes, policy), policy)  # a wrong call draws nothing
         operands = [x.next_key() if isinstance(x, Generator) else x for x in operands]
@@ -135,7 +136,8 @@ def check_written(op: Op, operands: Sequence[Any], positions: Sequence[int]) -> 
     for position in positions:
         target = operands[position]
         if not isinstance(target, Parameter):
-            form = "tensor_" + op.name if op.name.startswith("scatter") else "an operator that returns a new tensor"
+            scatters = op.name.startswith("scatter")
+            form = f"tensor_scatter_{op.name.rpartition('_')[2]}" if scatters else "an operator that returns a new tensor"
             raise ParameterError(
                 f"{op.name} writes {op.operands[position].name}, which must be a Parameter, not {_describe(target)}",
                 rule="a Tensor is a value and never changes",
@@ -155,7 +157,7 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy:
         operands = [_with_value(builder, operand) for operand in operands]
     values = [as_value(builder, operand) for operand in operands]
     operation = builder.record(op, values, attributes, policy)
-    if op.bounds is not None and ambient.check_indices is not False:
+    if op.checks_bounds(ambient.check_indices):
         unknown = eager.check_known_bounds(op, operands, values, attributes)
         if ambient.check_indices:
             builder.check_indices(operation, unknown)
@@ -187,7 +189,7 @@ def commit(builder: Builder, op: Op, operands: Sequence[Any], operation: Operati
         if builder.differentiated:  # writes are not differentiated: later reads see a constant
             value = builder.record(ops.RECORDS["stop_gradient"], [value], {}, policies.get(operation.policy)).result
         parameter._slot(builder).current = value
-    return written[0] if len(written) == 1 else tuple(written)
+    return op.returned(written)
 
 
 def as_value(builder: Builder, operand: Any) -> Value:
@@ -219,18 +221,20 @@ def _bind(label: str, names: Sequence[str], args: Sequence[Any], kwargs: dict[st
     return bound
 
 
-def _gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
+def _gathered(op: Op, names: Sequence[str], args: Sequence[Any]) -> Sequence[Any]:
     """Make a list of the last operands, where an operator takes any number of them one by one."""
     if not op.operands or not op.operands[-1].one_by_one:
         return args
-    first = op.call_order.index(op.operands[-1].name)
+    first = names.index(op.operands[-1].name)
     given = args[first:]
     return args if not given or isinstance(given[0], list | tuple) else (*args[:first], list(given))
 
 
-def split_call(op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
-    """Split a call into operands, in order, and checked attributes with their defaults."""
-    bound = _bind(op.name, names, _gathered(op, args), kwargs)
+def split_call(
+    op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any], known: dict[str, Any] | None = None
+) -> tuple[list[Any], dict]:
+    """Split a call into operands, in order, and checked attributes: the call's, those known already, and defaults."""
+    bound = _bind(op.name, names, _gathered(op, names, args), kwargs)
     operands: list[Any] = []
     for spec in op.operands:
         if spec.name not in bound and spec.optional:
@@ -240,7 +244,7 @@ def split_call(op: Op, names: Sequence[str], args: Sequence[Any], kwargs: dict[s
             raise AttributeTypeError(f"{op.name} misses its operand {spec.name!r}")
         given = bound.pop(spec.name)
         operands += _sequence(op, spec, given) if spec.variadic else [given]
-    return operands, check_attributes(op, bound)
+    return operands, check_attributes(op, bound, known)
 
 
 def _sequence(op: Op, spec: Operand, given: Any) -> list[Any]:
@@ -249,17 +253,17 @@ def _sequence(op: Op, spec: Operand, given: Any) -> list[Any]:
     raise DTypeError(f"{op.name}: {spec.name} must be a list or tuple of tensors, not {_describe(given)}")
 
 
-def check_attributes(op: Op, given: dict[str, Any]) -> dict[str, Any]:
-    """Check the attributes given and add the defaults of the others, in the record's order."""
+def check_attributes(op: Op, given: dict[str, Any], known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Check the attributes given and add those known already and the defaults of the others, in the record's order."""
     for name in given:
         if not any(attribute.name == name for attribute in op.attributes):
             op.check_attribute(name, given[name])
-    checked = {}
+    checked, known = {}, known or {}
     for attribute in op.attributes:
         if attribute.name in given:
             checked[attribute.name] = op.check_attribute(attribute.name, given[attribute.name])
         else:
-            checked[attribute.name] = _default(op, attribute)
+            checked[attribute.name] = known[attribute.name] if attribute.name in known else _default(op, attribute)
     return checked
 
 
@@ -337,19 +341,22 @@ class Primitive:
     """An operator as MindSpore writes it: made with its attributes, called with its operands."""
 
     op: Op
-    __slots__ = ("_attributes",)
+    __slots__ = ("_attributes", "_call_order")
 
     def __init__(self, *args: Any, **kwargs: Any):
         try:
             names = constructor_names(self.op)
             bound = _bind(self.op.class_name, list(names), args, kwargs)
             given = {names[public]: value for public, value in bound.items()}
+            if len(given) < len(bound):
+                raise AttributeTypeError(f"{self.op.class_name} got one attribute under two names: {', '.join(bound)}")
             self._attributes = {name: self.op.check_attribute(name, value) for name, value in given.items()}
             for attribute in (*self.op.attributes, *self.op.class_only):
-                if attribute.name in names.values() and attribute.name not in given:
+                if attribute.name not in self.op.call_order and attribute.name not in given:
                     _default(self.op, attribute)  # a missing one is an error here rather than at the call
             for attribute in self.op.class_only:
                 self._attributes.pop(attribute.name, None)
+            self._call_order = [name for name in self.op.call_order if name not in self._attributes]
         except TracejitError as error:
             hide_internal_frames(error)
             raise
@@ -357,8 +364,8 @@ class Primitive:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run or record the operator on its operands."""
         try:
-            operands, attributes = split_call(self.op, self.op.call_order, args, kwargs)
-            return apply(self.op, operands, {**attributes, **self._attributes})
+            operands, attributes = split_call(self.op, self._call_order, args, kwargs, self._attributes)
+            return apply(self.op, operands, attributes)
         except TracejitError as error:
             hide_internal_frames(error)
             raise
@@ -369,10 +376,10 @@ class Primitive:
 
 
 def constructor_names(op: Op) -> dict[str, str]:
-    """Return what a class is made with, in order: the public names, and the attributes that they name."""
+    """Return what a class is made with: public names, in order, and the attributes that they name."""
     own = [a.name for a in op.attributes if a.name not in op.call_order]
-    pairs = [entry.partition("=") for entry in op.constructor or own]
-    return {public: name or public for public, _, name in pairs}
+    pairs = [entry.partition("=") for entry in op.constructor]
+    return {**{public: name or public for public, _, name in pairs}, **{name: name for name in own}}
 
 
 def make_class(op: Op, name: str) -> type[Primitive]:

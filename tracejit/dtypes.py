@@ -105,6 +105,25 @@ REFUSED = frozenset(
     "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
     "string resource variant float128 complex256 longdouble".split()
 )
+
+
+class RefusedDType:
+    """A dtype that tracejit knows and does not have. Wherever one is given as a dtype, the error names it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"tracejit.{self.name}"
+
+
+qint8, qint16, qint32 = (RefusedDType(f"qint{bits}") for bits in (8, 16, 32))
+quint8, quint16 = RefusedDType("quint8"), RefusedDType("quint16")
+int4, uint4 = RefusedDType("int4"), RefusedDType("uint4")
+float8_e4m3fn, float8_e5m2 = RefusedDType("float8_e4m3fn"), RefusedDType("float8_e5m2")
+
 _EXTRA_NAMES = {"half": "float16", "bool_": "bool"}
 #: What a Python scalar becomes where nothing else decides (DECISIONS: `Tensor(data)`).
 DEFAULT_OF_KIND = {"bool": bool_, "int": int64, "float": float32, "complex": complex64}

@@ -24,6 +24,7 @@ from tracejit.parameter import STATE_LOCK, Parameter
 from tracejit.passes import promote
 from tracejit.passes.inference import Inference, check_literals, fits, infer
 from tracejit.passes.promotion import promote_all, refusal
+from tracejit.placing import check_places
 from tracejit.policies import Policy
 from tracejit.tensor import Tensor, wrap
 from tracejit.tracer import Builder, escaped
@@ -33,7 +34,7 @@ _programs: dict[Any, Any] = {}
 
 def run(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient | None) -> Any:
     """Run an operator on accepted operands; returns a Tensor, a tuple of them, or the Parameters it wrote."""
-    if op.bounds is not None and (ambient is None or ambient.check_indices is not False):
+    if op.checks_bounds(None if ambient is None else ambient.check_indices):
         _check_bounds(op, operands, attributes, policy)
     if op.writes:
         return _run_writing(op, operands, attributes, policy)
@@ -65,7 +66,10 @@ class Shortcut:
         program = self.program
         if program is None:
             program = self.program = _program(self.op, [None, None], self.attributes, DEFAULT_POLICY)
-        result = program(arrays)
+        try:
+            result = program(arrays)
+        except ValueError:  # JAX's about where the arrays lie; the long way words it
+            return None
         if result.__class__ is backend.ArrayType:
             return wrap(result)
         if result.__class__ is backend.Failed:
@@ -77,14 +81,24 @@ def _results(program: Any, raw: list[Any], op: Op, operands: Any, attributes: di
     for data in raw:
         if data.__class__ is Value:
             raise escaped(data)
-    results = program(raw)
+    try:
+        results = program(raw)
+    except ValueError as error:
+        check_places(error, op.name, _named(op, operands))
+        raise
     if results.__class__ is tuple:
         return tuple([wrap(array) for array in results])
     if results.__class__ is backend.Failed:
         error = results.take_error()
-        _check_call(op, operands, attributes, policy)  # raises what the body could not: JAX must not see exceptions
+        values = _check_call(op, operands, attributes, policy)  # raises what the body could not: JAX must not see it
+        if error is None:  # met by an earlier call of this signature
+            _check_x64(op, values, attributes, policy)
         raise error or AssertionError(f"{op.name} cannot be built")
     return wrap(results)
+
+
+def _named(op: Op, operands: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [(name, x._data) for name, x in zip(op.names_of(operands), operands) if isinstance(x, Tensor)]
 
 
 def _check_call(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy) -> list[Value]:
@@ -105,9 +119,16 @@ def _check_conversions(
         op.name, values, inference.results, attributes=attributes, location=user_location(), policy=policy.name
     )
     inputs = [value for value in dict.fromkeys(values) if not isinstance(value, Literal)]
-    _, violations = promote_all(Graph(op.name, inputs, operations=[operation]))
+    violations = promote_all(Graph(op.name, inputs, operations=[operation])).violations
     if violations:
         raise refusal(op.name, violations)
+
+
+def _check_x64(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: Policy) -> None:
+    """Raise X64Error if the user's own JAX transformation has no 64 bits and the operation needs them."""
+    fixed = _fixed(op, values, attributes, policy)
+    build = _Build(op, fixed, attributes, policy, _decided(op, values, attributes, policy))
+    backend.check_x64(build([value.type for value, mark in zip(values, fixed) if not isinstance(mark, Literal)]))
 
 
 def as_abstract(operand: Any, policy: Policy) -> Value:
@@ -199,8 +220,8 @@ def _fixed(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: 
 
 
 def _is_input(value: Any) -> bool:
-    """Say whether a Python scalar can be an input of a program: JAX takes no ints beyond 64 bits."""
-    return value.__class__ is not int or -(2**63) <= value < 2**63
+    """Say whether a Python scalar can be an input of a program: JAX takes no ints beyond 64 bits, and no None."""
+    return value is not None and (value.__class__ is not int or -(2**63) <= value < 2**63)
 
 
 def _decided(op: Op, values: Sequence[Value], attributes: dict[str, Any], policy: Policy) -> tuple[DType | None, ...]:
@@ -240,8 +261,12 @@ def _run_writing(op: Op, operands: Sequence[Any], attributes: dict[str, Any], po
             if operand is parameter:
                 fixed[position] = number
     program = _program(op, fixed, attributes, policy, _decided(op, values, attributes, policy))
-    run_stateful(program, lambda: _inputs(operands, fixed), written, [])
-    return written[0] if len(written) == 1 else tuple(written)
+    try:
+        run_stateful(program, lambda: _inputs(operands, fixed), written, [])
+    except ValueError as error:
+        check_places(error, op.name, _named(op, operands))
+        raise
+    return op.returned(written)
 
 
 # Index bounds

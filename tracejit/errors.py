@@ -111,6 +111,30 @@ class StateLostError(TracejitError, RuntimeError):
     """A device failed in a donated call and took the named Parameters' buffers with it."""
 
 
+class SavedFileError(TracejitError, ValueError):
+    """A file that is not as it was saved: damaged, cut short, of another kind, or of a version that is not known."""
+
+
+class ParameterMismatchError(TracejitError, ValueError, TypeError):
+    """Saved Parameters that are not those they are loaded into; all differences of names, shapes and dtypes at once."""
+
+
+class ExportError(TracejitError, TypeError):
+    """A function that cannot be saved: it calls back into Python, or its arguments are of classes of its own."""
+
+
+class PlatformError(TracejitError, NotImplementedError):
+    """An operator without a lowering for a platform, or a saved program on a platform that it was not made for."""
+
+
+class PlacementError(TracejitError, ValueError):
+    """Arrays on devices that do not go together, or a sharding that does not fit a shape."""
+
+
+class GradientError(TracejitError, ValueError):
+    """A function that has no gradient, going back: it loops until a condition ends it."""
+
+
 class X64Error(TracejitError, TypeError):
     """A 64-bit type inside the user's own JAX transform while `jax_enable_x64` is off."""
 

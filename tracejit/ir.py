@@ -132,6 +132,16 @@ class Literal(Value):
         return f"<Literal {self.value!r}>"
 
 
+class Callee(str):
+    """An attribute that names a function of the user's, and holds what it names: read back, it is a plain string."""
+
+    __slots__ = ("call",)
+    call: Any
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
+
+
 class Operation:
     """One step: the operator's name, operands, attributes, regions; its results; the policy and line it stems from.
 
@@ -302,7 +312,7 @@ def same_graph(a: Graph, b: Graph) -> bool:
 
 def same_attribute(a: Any, b: Any) -> bool:
     """Compare attributes by class and content: 1, 1.0 and True differ, as do 0.0 and -0.0; NaN equals NaN."""
-    if a.__class__ is not b.__class__:
+    if a.__class__ is not b.__class__ and not (isinstance(a, str) and isinstance(b, str)):
         return False
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tracejit import policies
 from tracejit.ambient import AMBIENT, DEFAULT_POLICY, Ambient, surroundings
@@ -15,12 +17,22 @@ from tracejit.arguments import (
     Abstract,
     StaticArguments,
     arrange,
+    as_tensor,
     named_leaves,
     normalise,
     static_key,
 )
 from tracejit.bridge import backend
-from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, LossyCastWarning, compose
+from tracejit.errors import (
+    AttributeTypeError,
+    AttributeValueError,
+    DTypeError,
+    LossyCastWarning,
+    TracejitError,
+    compose,
+)
+from tracejit.exporting import Exported, export_traced
+from tracejit.freshness import State, Watch, depend_on
 from tracejit.ir import Graph
 from tracejit.locations import location_of
 from tracejit.parameter import Parameter
@@ -52,10 +64,12 @@ class Jitted:
         self.function = function
         self._policy, self._static, self._settings = policy, static, settings
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.options = Options(settings.donate, settings.on_lossy)
+        self.options = Options(settings.donate, settings.on_lossy, settings.in_shardings, settings.out_shardings)
         self.history = History(self.name, settings.max_traces)
         self._entries: dict[Any, Entry] = {}
         self._hot: Hot | None = None
+        self._watch = Watch()
+        self._watch.on_change = _cooler(self)
         self._instances: dict[int, tuple[weakref.ref[Any], Jitted]] = {}
         functools.update_wrapper(self, function, updated=())
 
@@ -84,15 +98,20 @@ class Jitted:
             except (TypeError, OverflowError, AttributeError):
                 self._check_arguments(args, kwargs)
                 raise
+            except ValueError as error:
+                self._check_arguments(args, kwargs, error)
+                raise
         except Exception as error:
             hide_frames(error)
             raise
 
-    def _check_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Raise what is wrong with arguments of the short way, which JAX has refused in its own words."""
+    def _check_arguments(self, args: Sequence[Any], kwargs: dict[str, Any], error: ValueError | None = None) -> None:
+        """Raise what is wrong with arguments that JAX has refused in its own words."""
         ambient = AMBIENT.get()
-        if ambient is None or ambient.builder is None:
-            self._find(args, kwargs, ambient)
+        if (ambient is None or ambient.builder is None) and not isinstance(error, TracejitError):
+            entry, leaves = self._find(args, kwargs, ambient)
+            if error is not None:
+                entry.check_places(error, leaves)
 
     def _general(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         ambient = AMBIENT.get()
@@ -109,6 +128,8 @@ class Jitted:
         arguments = entry.arguments
         if not arguments.statics and len(arguments.kinds) == len(args) and _SIMPLE.issuperset(classes):
             self._hot = Hot(len(args), classes, entry)
+            if entry.state is not self._watch.state():  # an attribute was set meanwhile
+                self._hot = None
 
     def _inline(self, args: Sequence[Any], kwargs: dict[str, Any], ambient: Ambient) -> Any:
         """Run inside another trace: the operations become part of it; an explicit policy holds for them."""
@@ -140,13 +161,34 @@ class Jitted:
             return [name for name, leaf in named if not isinstance(leaf, Parameter)][position]
 
         marks, inputs = normalise(leaves, policy, name)
-        key = (structure, marks, static_key(statics), policy.name, checks)
+        state = self._watch.state()
+        key = (structure, marks, static_key(statics), policy.name, checks, state)
         entry = self._entries.get(key)
         if entry is None:
-            named, tree = named_leaves(names, dynamic_args, dynamic_kwargs, statics)
-            arguments = arrange(named, tree, marks, statics)
-            entry = self._entries.setdefault(key, Entry(self, arguments, policy, checks))
+            # Arrays count as Tensors, and so do the abstract arguments of `trace`: they share an entry, by two keys.
+            args, kwargs = backend.map_tensors(as_tensor, (dynamic_args, dynamic_kwargs))
+            shared = (backend.flatten((args, kwargs))[1], *key[1:])
+            named, tree = named_leaves(names, args, kwargs, statics)
+            new = Entry(self, arrange(named, tree, marks, statics), policy, checks, state)
+            entry = self._entries[key] = self._entries.setdefault(shared, new)
+            self._forget(self._watch.forgotten())
         return entry, inputs
+
+    def depend_on(self, subjects: Iterable[Any]) -> None:
+        """Note on whose attributes a trace depends. The entries there are belong to the attributes of now."""
+        before = self._watch.state()
+        if not self._watch.add(subjects):
+            return
+        state, kept = self._watch.state(), {}
+        for key, entry in list(self._entries.items()):
+            if entry.state is before:
+                entry.state = state
+                kept[*key[:-1], state] = entry
+        self._entries = kept
+
+    def _forget(self, states: Sequence[State]) -> None:
+        if states:
+            self._entries = {key: entry for key, entry in list(self._entries.items()) if entry.state not in states}
 
     def judge_casts(self, promoted: Graph) -> None:
         """Warn of, or refuse, lossy conversions, as `on_lossy` says."""
@@ -177,14 +219,34 @@ class Jitted:
         try:
             entry, leaves = self._find(args, kwargs, AMBIENT.get(), abstract=True)
             signature = entry.signature(leaves)
-            return Traced(entry, signature, entry.recorded(signature))
+            return Traced(entry, signature, entry.recorded(signature), list(map(backend.place_of, leaves)))
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def export(self, *args: Any, platforms: Sequence[str] | None = None, **kwargs: Any) -> Exported:
+        """Make a program of it that needs no source, for arguments of these types: it can be called and saved.
+
+        Arguments may be abstract, as for `trace`; static ones become part of the program.
+
+        Args:
+            *args: arguments by position.
+            platforms: of "cpu", "cuda", "rocm" and "tpu" those that it is for; by default the one at hand.
+            **kwargs: arguments by name.
+
+        Raises:
+            PlatformError: (a NotImplementedError) an operator that cannot be lowered for one of the platforms.
+            ExportError: (a TypeError) calls back into Python, or containers that a file cannot describe.
+        """
+        try:
+            return export_traced(self.trace(*args, **kwargs), platforms)
         except Exception as error:
             hide_frames(error)
             raise
 
     def cache_info(self) -> CacheInfo:
         """Return how often the function was traced, for how many arrangements of arguments, and signatures."""
-        entries = list(self._entries.values())
+        entries = set(self._entries.values())
         return CacheInfo(len(self.history), len(entries), sum(len(entry.traces) for entry in entries))
 
     def explain_retraces(self) -> str:
@@ -217,13 +279,37 @@ class Jitted:
                 rule="the traces of a method do not keep its object alive",
                 fix="add '__weakref__' to the class's __slots__",
             ) from None
-        bound = Jitted(_WeakMethod(self.function, reference), self._policy, self._static.bound(), self._settings)
+        bound = type(self)(_WeakMethod(self.function, reference), self._policy, self._static.bound(), self._settings)
         if self._instances.get(number, (lambda: None,))[0]() is not instance:
             self._instances.pop(number, None)  # of an object that had the same address
         return self._instances.setdefault(number, (reference, bound))
 
     def __repr__(self) -> str:
         return f"<jit of {self.name}>"
+
+
+class Interpreted(Jitted):
+    """A function that runs operator by operator, so that a debugger stops in it: made by `jit(eager=True)`."""
+
+    def _general(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        ambient = AMBIENT.get()
+        if ambient is not None and ambient.builder is not None:
+            return self._inline(args, kwargs, ambient)
+        policy, checks = self._surroundings(ambient)
+        args, kwargs = backend.map_tensors(_own, (args, kwargs))
+        with surroundings(policy=policy, check_indices=checks):
+            return backend.map_tensors(_result, self.function(*args, **kwargs))
+
+
+def _own(leaf: Any) -> Any:
+    """Return an argument as a jitted function has it: a handle of its own, and arrays as Tensors."""
+    if leaf.__class__ is Tensor:
+        return wrap(leaf._data)
+    return Tensor(leaf) if isinstance(leaf, np.ndarray) or backend.is_array(leaf) else leaf
+
+
+def _result(leaf: Any) -> Tensor:
+    return leaf if leaf.__class__ is Tensor else Tensor(leaf)
 
 
 class BoundJitted:
@@ -236,7 +322,11 @@ class BoundJitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the method."""
-        return self._jitted(*args, **kwargs)
+        try:
+            return self._jitted(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
@@ -260,13 +350,34 @@ class _WeakMethod:
         instance = self._instance()
         if instance is None:
             raise ReferenceError(f"the object whose {self.__name__} this is no longer exists")
+        depend_on(instance)
         return self._function(instance, *args, **kwargs)
+
+
+def _cooler(jitted: Jitted) -> Callable[[], None]:
+    """Make the function that takes the short way from a Jitted, which it does not keep alive."""
+    reference = weakref.ref(jitted)
+
+    def cool() -> None:
+        found = reference()
+        if found is not None:
+            found._hot = None
+
+    return cool
 
 
 class Settings:
     """The remaining options of `jit`, checked."""
 
-    def __init__(self, donate: bool, check_indices: bool | None, max_traces: int | None, on_lossy: str):
+    def __init__(
+        self,
+        donate: bool,
+        check_indices: bool | None,
+        max_traces: int | None,
+        on_lossy: str,
+        in_shardings: Any = None,
+        out_shardings: Any = None,
+    ):
         for name, value in (("donate", donate), ("check_indices", check_indices)):
             if not (isinstance(value, bool) or (name == "check_indices" and value is None)):
                 raise AttributeTypeError(f"jit: {name} must be a bool, got {value!r}")
@@ -275,6 +386,7 @@ class Settings:
         if on_lossy not in ("ignore", "warn", "error"):
             raise AttributeValueError(f"jit: on_lossy must be 'ignore', 'warn' or 'error', got {on_lossy!r}")
         self.donate, self.check_indices, self.max_traces, self.on_lossy = donate, check_indices, max_traces, on_lossy
+        self.in_shardings, self.out_shardings = in_shardings, out_shardings
 
 
 #: MindSpore's options with their defaults, which mean nothing here.
@@ -292,6 +404,9 @@ def jit(
     check_indices: bool | None = None,
     max_traces: int | None = None,
     on_lossy: str = "ignore",
+    eager: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     **mindspore_options: Any,
 ) -> Any:
     """Compile a function: trace it once per signature, promote, lower to XLA, run.
@@ -309,6 +424,11 @@ def jit(
             known while tracing are checked.
         max_traces: raise RetraceLimitError instead of tracing more often than this.
         on_lossy: what to do about implicit conversions that can lose value: "ignore", "warn" or "error".
+        eager: run the function as plain Python, operator by operator, so that a debugger can stop in it and values
+            can be printed; the results are the same up to rounding.
+        in_shardings: where positional arguments are brought: a sharding for all, or a tuple of them, each for one
+            argument and all it holds; None for what stays where it is. Parameters have places of their own.
+        out_shardings: where the results come out, in the same form.
         **mindspore_options: MindSpore's own, which mean nothing here and may only have their defaults.
 
     >>> import tracejit
@@ -333,11 +453,18 @@ def jit(
             check_indices=check_indices,
             max_traces=max_traces,
             on_lossy=on_lossy,
+            eager=eager,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
         )
+    if not isinstance(eager, bool):
+        raise AttributeTypeError(f"jit: eager must be a bool, got {eager!r}")
     _check_function(function)
     policy = None if promotion is None else policies.get(promotion)
     static = StaticArguments(function, static_argnums, static_argnames)
-    return Jitted(function, policy, static, Settings(donate, check_indices, max_traces, on_lossy))
+    kind = Interpreted if eager else Jitted
+    settings = Settings(donate, check_indices, max_traces, on_lossy, in_shardings, out_shardings)
+    return kind(function, policy, static, settings)
 
 
 def _check_function(function: Any) -> None:

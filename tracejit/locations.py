@@ -6,16 +6,18 @@ object and the instruction offset, and finds file, line and source text only whe
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import linecache
 import os
 import sys
 from types import CodeType, FrameType, TracebackType
+from typing import Any, NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _INTERNAL_FOLDERS = [_PACKAGE + os.sep, os.path.join(os.path.dirname(_PACKAGE), "lowering") + os.sep]
 #: contextlib stands between JAX's frames, and between ours, where a function is decorated with a context.
-_INTERNAL_FILES = {"<frozen importlib._bootstrap>", "<string>", contextlib.__file__}
+_INTERNAL_FILES = {"<frozen importlib._bootstrap>", "<frozen runpy>", "<string>", contextlib.__file__}
 
 # One answer per file name: a dictionary look-up is what keeps taking a location at a fraction of a microsecond.
 _is_internal: dict[str, bool] = {}
@@ -59,6 +61,11 @@ class Location:
         return self._resolved
 
     @property
+    def instruction(self) -> tuple[Any, int]:
+        """What tells this place apart from others, on the same line too, for as long as the program runs."""
+        return (id(self._code), self._lasti) if self._code is not None else self._resolve()[:2]
+
+    @property
     def file(self) -> str:
         """The file's full name."""
         return self._resolve()[0]
@@ -85,11 +92,31 @@ class Location:
         return f"Location({self.file!r}, {self.line}, {self.text!r})"
 
 
+class _LineTable(NamedTuple):
+    """Where in the instructions of some code its lines begin. A long function has many places to look up."""
+
+    code: CodeType
+    starts: list[int]
+    lines: list[int]
+
+
+# By the code's id (hashing code takes longer than the look-up); the table keeps the code alive, so that its id stays
+# its own.
+_tables: dict[int, _LineTable] = {}
+_MOST_TABLES = 256
+
+
+def _line_table(code: CodeType) -> _LineTable:
+    spans = [(start, line or code.co_firstlineno) for start, _, line in code.co_lines()]
+    if len(_tables) >= _MOST_TABLES:
+        _tables.clear()
+    table = _tables[id(code)] = _LineTable(code, [start for start, _ in spans], [line for _, line in spans])
+    return table
+
+
 def _line_of(code: CodeType, lasti: int) -> int:
-    for start, end, line in code.co_lines():
-        if start <= lasti < end and line is not None:
-            return line
-    return code.co_firstlineno
+    table = _tables.get(id(code)) or _line_table(code)
+    return table.lines[max(bisect.bisect_right(table.starts, lasti) - 1, 0)]
 
 
 def user_location(depth: int = 1) -> Location | None:
@@ -112,6 +139,17 @@ def location_of(function: object) -> Location | None:
     """Return where a Python function is defined; None for what has no code."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return Location(code, 0, (code.co_filename, code.co_firstlineno, "")) if code is not None else None
+
+
+def location_in(traceback: TracebackType | None) -> Location | None:
+    """Return the innermost place of a traceback that is the user's; None if there is none."""
+    found = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not is_internal(code.co_filename):
+            found = Location(code, traceback.tb_lasti)
+        traceback = traceback.tb_next
+    return found
 
 
 def user_traceback(traceback: TracebackType | None) -> TracebackType | None:

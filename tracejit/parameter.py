@@ -21,7 +21,7 @@ from tracejit.errors import (
 )
 from tracejit.ir import TensorType, Value
 from tracejit.ops import checks
-from tracejit.tensor import Tensor, new_data, public, wrap
+from tracejit.tensor import Tensor, is_dtype, new_data, public, wrap
 from tracejit.tracer import Builder, Slot, escaped
 
 #: Held while Parameters are gathered, a program that writes them runs, and its results are committed; and around
@@ -69,7 +69,7 @@ class Parameter(Tensor):
             raise escaped(data)
         if backend.is_tracer(data):
             raise _tracer_given(name, data)
-        self._data = backend.copy(data)
+        self._data = backend.owned(data)
         self._held_type = backend.type_of(self._data)
         self._key = ParameterKey(self)
         self.name = name
@@ -143,7 +143,32 @@ class Parameter(Tensor):
                 f"set_data: Parameter {self.name!r} has the shape {list(self.shape)}",
                 types={"parameter": self._type, "data": type_},
             )
-        self._replace(backend.copy(new))
+        with STATE_LOCK:
+            self._data = backend.owned(new, self._data)
+        return self
+
+    @property
+    def sharding(self) -> Any:
+        """The JAX sharding of the buffer, which every new value keeps."""
+        with STATE_LOCK:
+            return self._data.sharding
+
+    @public
+    def to(self, place: Any) -> Parameter:
+        """Move the Parameter itself to a device or sharding, where every later value stays; returns the Parameter.
+
+        Programs that write it are compiled anew for the place. A dtype is refused: a Parameter's never changes.
+        """
+        self._check_not_tracing("to()")
+        if is_dtype(place):
+            raise ParameterError(
+                f"to({place}): the dtype of Parameter {self.name!r} never changes",
+                fix="make a Parameter of that dtype, or a Tensor with p.astype(dtype)",
+            )
+        sharding = backend.sharding_of(place, self.shape)
+        with STATE_LOCK:
+            self._data = backend.put(self._data, sharding)
+            backend.placements.changed()
         return self
 
     def __copy__(self) -> Parameter:

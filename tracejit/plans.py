@@ -22,11 +22,13 @@ from tracejit.bridge import backend
 from tracejit.commit import run_stateful
 from tracejit.dispatch import as_value
 from tracejit.errors import DTypeError, IndexBoundsError, RetraceLimitError, StateError, TraceError
+from tracejit.freshness import State
 from tracejit.ir import SCALAR_TYPES, Graph, Literal, Operation, ScalarType, TensorType, Type, Value
 from tracejit.locations import location_of
 from tracejit.ops.record import RECORDS, Bound
 from tracejit.parameter import Parameter, ParameterKey
 from tracejit.passes import promote, simplify
+from tracejit.placing import check_places, input_places, named_arrays, output_places, place_all
 from tracejit.policies import Policy
 from tracejit.retraces import describe
 from tracejit.tensor import Tensor, constant, host_array, wrap
@@ -38,6 +40,8 @@ class Options(NamedTuple):
 
     donate: bool
     on_lossy: str
+    in_shardings: Any = None
+    out_shardings: Any = None
 
 
 class Recorded(NamedTuple):
@@ -84,6 +88,11 @@ class Plan(NamedTuple):
         if self.structure is None:
             return wrap(outputs[0])
         return backend.unflatten(self.structure, [wrap(array) for array in outputs])
+
+    @property
+    def parameters(self) -> list[Parameter | None]:
+        """The Parameters that it writes, and those that it reads; None for those that no longer exist."""
+        return [reference() for reference in (*self.written, *self.read)]
 
     def _check(self, outputs: Any) -> None:
         for (operation, bound), told in zip(self.checks, outputs[-len(self.checks) :], strict=True):
@@ -140,10 +149,11 @@ def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
         [graph.new_state[i] for i in order],
         graph.location,
     )
-    donate = options.donate and not recorded.checks
+    donate = options.donate and not recorded.checks and not _calls_back(graph)
     keys = [recorded.parameters[i].parameter for i in order]
+    places = output_places(options.out_shardings, recorded.structure)
     return Plan(
-        backend.FixedProgram(lambda inputs, state: ordered, name, donate),
+        backend.FixedProgram(lambda inputs, state: ordered, name, donate, places or ()),
         tuple(keys[: len(written)]),
         tuple(keys[len(written) :]),
         recorded.captured,
@@ -152,22 +162,32 @@ def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
     )
 
 
+def _calls_back(graph: Graph) -> bool:
+    """Say whether Python code of the user's runs with the program: when it fails, nothing may be gone."""
+    return any(operation.name == "jax_callback" for operation in graph.walk())
+
+
 class Entry:
     """All calls that look the same to Python: one arrangement of arguments under one policy."""
 
-    def __init__(self, owner: Any, arguments: Arguments, policy: Policy, checks: bool | None):
+    def __init__(self, owner: Any, arguments: Arguments, policy: Policy, checks: bool | None, state: State):
         self.owner, self.arguments, self.policy, self.checks = owner, arguments, policy, checks
+        #: The attributes of Cells that the traces read.
+        self.state = state
         self.traces: dict[tuple[Type, ...], Recorded] = {}
         self.plans: dict[Any, Plan] = {}
         #: The program of all signatures, if the entry goes the direct way; it does until one signature needs a Plan.
         self.program: Any = None
-        self._direct = True
+        self._places = input_places(owner.options.in_shardings, arguments)
+        self._direct = self._places is None and owner.options.out_shardings is None
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Run the function for these leaves, tracing it first where needed."""
         program = self.program
         if program is not None:
             return self.finish(program(leaves), leaves)
+        if self._places is not None:
+            leaves = place_all(leaves, self._places)
         key = self._key(leaves)
         plan = self.plans.get(key)
         if plan is None:
@@ -177,6 +197,12 @@ class Entry:
         except ParameterGone:
             del self.plans[key], self.traces[self.signature(leaves)]
             return self(leaves)
+
+    def check_places(self, error: ValueError, leaves: Sequence[Any]) -> None:
+        """Raise PlacementError if JAX has refused arrays for where they lie."""
+        plan = self.plans.get(self._key(leaves))
+        parameters = [] if plan is None else plan.parameters
+        check_places(error, self.owner.name, named_arrays(self.arguments.names, leaves, parameters))
 
     def finish(self, result: Any, leaves: Sequence[Any]) -> Any:
         """Wrap what the direct program gave, or answer the call another way if it could not be built."""
@@ -208,7 +234,7 @@ class Entry:
         recorded = record(self.owner, self.arguments, signature, self.policy, self.checks)
         kept = self.traces.setdefault(signature, recorded) if recorded.lasting else recorded
         if kept is recorded:
-            history.finish(started)
+            history.finish(started._replace(key=describe(self, signature)))  # with the attributes that it turned to
         return kept
 
     def _new_signature(self, key: Any, leaves: Sequence[Any]) -> Any:
@@ -289,6 +315,7 @@ def record(
     """Trace the owner's function for inputs of these types."""
     builder = Builder(owner.name, location_of(owner.function))
     graph, structure = trace_into(builder, owner.function, arguments, signature, policy, checks)
+    owner.depend_on(builder.subjects.values())
     promoted = promote(graph)
     owner.judge_casts(promoted)
     return Recorded(
@@ -360,6 +387,8 @@ def _result(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
     value = as_value(builder, leaf if isinstance(leaf, Tensor) else wrap(leaf))
     if isinstance(value.type, ScalarType):
         attributes = {"dtype": value.type.dtype, "rule": "returned-scalar"}
-        return builder.record(RECORDS["cast"], [value], attributes, policy).result
+        cast = builder.record(RECORDS["cast"], [value], attributes, policy)
+        cast.location = builder.location  # the function has returned: the innermost line is the caller's
+        return cast.result
     assert not isinstance(value, Literal) and isinstance(value.type, TensorType)
     return value

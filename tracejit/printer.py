@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit.dtypes import ALL, DType
-from tracejit.ir import Graph, Literal, Operation, TensorType, Value
+from tracejit.ir import Callee, Graph, Literal, Operation, TensorType, Value
 from tracejit.locations import Location
 
 DEFAULT_POLICY = "mindspore"
@@ -201,7 +201,7 @@ def spell_attribute(value: Any, *, elide: bool = False) -> str:
     kind = value.__class__
     if value is None or kind in (bool, int, float, complex):
         return spell_number(value)
-    if kind is str:
+    if kind is str or kind is Callee:
         return quote(value)
     if kind is DType:
         return value.code

@@ -14,7 +14,7 @@ import numpy as np
 from tracejit.dtypes import DType, as_dtype, float64
 from tracejit.errors import AttributeValueError, DTypeError
 from tracejit.ir import ScalarType, TensorType
-from tracejit.policies import UNKNOWN, Operand, Policy, get
+from tracejit.policies import UNKNOWN, Operand, Policy, Rule, get
 from tracejit.policies.values import (
     OBJECT,
     Argument,
@@ -51,6 +51,23 @@ def result_type(*operands: Any, promotion: str | Policy | None = None) -> DType 
         return result_dtype(policy, [_argument(operand, policy) for operand in operands])
     decision = policy.decide(tuple([_operand(operand, policy) or _dtype_operand(operand) for operand in operands]))
     return policy.defaults[decision.kind] if decision.dtype is None else decision.dtype
+
+
+def rules_of(*operands: Any, promotion: str | Policy | None = None) -> tuple[Rule, ...]:
+    """Return the rules by which `result_type` decides for these operands; none where its rules have no name.
+
+    >>> [rule.name for rule in rules_of("int32", 2.5)]
+    ['integer-float-scalar']
+    """
+    policy = _policy(promotion)
+    try:
+        decision = policy.decide(tuple([_operand(operand, policy) or _dtype_operand(operand) for operand in operands]))
+    except DTypeError:
+        return ()
+    # NumPy 1's result_type has cases of its own, for dtypes beside scalars, that no operator meets.
+    if decision.dtype is not None and decision.dtype is not result_type(*operands, promotion=policy):
+        return ()
+    return tuple(dict.fromkeys(decision.rules))
 
 
 def promote_types(a: Any, b: Any, promotion: str | Policy | None = None) -> DType | str:

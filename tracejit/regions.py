@@ -47,18 +47,27 @@ def trace_region(
     *,
     no_writes: str | None = None,
     differentiated: bool = False,
+    keeps_checks: bool = False,
     names: Sequence[str | None] = (),
 ) -> Region:
     """Trace a function into a region of the current trace.
 
-    `arguments` makes the function's arguments of handles to the explicit inputs, which have the given types.
+    `arguments` makes the function's arguments of handles to the explicit inputs, which have the given types. With
+    `keeps_checks` the caller deals with what index checks in the region tell.
     """
     parent = current_builder()
     assert parent is not None
     name = getattr(function, "__name__", type(function).__name__)
-    builder = Builder(name, location_of(function), parent, no_writes=no_writes, differentiated=differentiated)
+    builder = Builder(
+        name,
+        location_of(function),
+        parent,
+        no_writes=no_writes,
+        differentiated=differentiated,
+        keeps_checks=keeps_checks,
+    )
     given = [*names, *[None] * (len(types) - len(names))]
-    handles = [wrap(builder.argument(type_, label)) for type_, label in zip(types, given)]
+    handles = [wrap(builder.argument(type_, label or None)) for type_, label in zip(types, given)]
     with tracing(builder):
         result = function(*arguments(handles))
         leaves, structure = backend.flatten_named(result)
@@ -180,6 +189,11 @@ def tracing_again(region: Region) -> Any:
     """Return a context in which a region that was traced takes further operations."""
     region.builder.scope.alive = True
     return tracing(region.builder)
+
+
+def spell_tree(structure: Any) -> str:
+    """Return a tree in words, with a star for each Tensor or number."""
+    return str(structure).removeprefix("PyTreeDef(").removesuffix(")")
 
 
 def results_tree(structure: Any, values: Sequence[Value]) -> Any:

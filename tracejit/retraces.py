@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tracejit.arguments import Static
 from tracejit.errors import RetraceLimitError, RetraceWarning
+from tracejit.freshness import spelled
 from tracejit.locations import Location, user_location
 
 #: So many traces of one function draw a warning, once.
@@ -48,8 +49,13 @@ class TraceKey(NamedTuple):
             elif before != now:
                 found.append((name, before.text if before else "absent", now.text if now else "absent"))
         if not found and self.arrangement != other.arrangement:
-            found.append(("the arrangement of the arguments", other.arrangement, self.arrangement))
+            found.append(("the arguments, positional and named", other.arrangement, self.arrangement))
         return found
+
+    def distance(self, other: TraceKey) -> float:
+        """Return how much differs from another key; that only the arrangement does is the least."""
+        aspects = {*self.aspects.items()} ^ {*other.aspects.items()}
+        return len({name for name, _ in aspects}) + 0.5 * (self.arrangement != other.arrangement)
 
     def differences(self, other: TraceKey) -> list[str]:
         """Return what differs from another key, in words."""
@@ -115,8 +121,9 @@ class History:
 def _reason(key: TraceKey, earlier: Sequence[TraceKey]) -> str:
     if not earlier:
         return "first call"
-    closest = min([key.differences(other) for other in reversed(earlier)], key=len)
-    return "; ".join(closest) or "the same arguments: the earlier trace could not be kept, or the cache was cleared"
+    closest = min(reversed(earlier), key=key.distance)
+    known = "the same arguments: the earlier trace could not be kept, or the cache was cleared"
+    return "; ".join(key.differences(closest)) or known
 
 
 def warn_at(location: Location | None, message: str, category: type[Warning]) -> None:
@@ -138,9 +145,11 @@ def describe(entry: Any, signature: Any) -> TraceKey:
             aspects[f"argument {slot.name}"] = Aspect(f"{slot.value!r} ({type(slot.value).__name__})")
     for _, name, value in arguments.statics:
         aspects[f"static argument {name}"] = Aspect(f"{value!r} ({type(value).__name__})")
+    for name, text, identity in spelled(entry.state):
+        aspects[f"attribute {name}"] = Aspect(text, identity)
     aspects["policy"] = Aspect(entry.policy.name)
     aspects["check_indices"] = Aspect(str(entry.checks))
-    return TraceKey(aspects, str(arguments.structure))
+    return TraceKey(aspects, str(arguments.structure).removeprefix("PyTreeDef(").removesuffix(")"))
 
 
 def _spelled(parameter: Any) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from tracejit.ambient import AMBIENT, Ambient
 from tracejit.bridge import backend
 from tracejit.errors import DTypeError, TraceError
 from tracejit.ir import Graph, Type
+from tracejit.parameter import Parameter
 from tracejit.plans import Entry, Plan, Recorded, make_plan
 from tracejit.retraces import describe
 from tracejit.tensor import hide_frames
@@ -20,8 +23,10 @@ class Traced:
     one that is lowered. Printing shows `promoted`.
     """
 
-    def __init__(self, entry: Entry, signature: tuple[Type, ...], recorded: Recorded):
+    def __init__(self, entry: Entry, signature: tuple[Type, ...], recorded: Recorded, places: Sequence[Any]):
         self._entry, self._signature, self._recorded = entry, signature, recorded
+        #: Where each input lies, None for anywhere.
+        self._places = places
 
     @property
     def graph(self) -> Graph:
@@ -47,7 +52,8 @@ class Traced:
         inputs = [*self._signature, *[value.type for value in captured]]
         written = [graph.state[i].type for i in graph.written]
         read = [value.type for i, value in enumerate(graph.state) if i not in graph.written]
-        return Lowered(self, plan, plan.program.lower(inputs, written, read))
+        places = [[*self._places, *map(backend.place_of, plan.captured)], _places(plan.written), _places(plan.read)]
+        return Lowered(self, plan, plan.program.lower(inputs, written, read, places=places))
 
     def __str__(self) -> str:
         return str(self.promoted)
@@ -111,13 +117,22 @@ class Compiled:
                 raise _mismatch(traced, entry, signature)
             if any(map(backend.is_tracer, leaves)):
                 raise _not_here(mine.owner.name, "under a JAX transformation")
-            return self._plan.run(leaves)
+            try:
+                return self._plan.run(leaves)
+            except ValueError as error:
+                mine.check_places(error, leaves)
+                raise
         except Exception as error:
             hide_frames(error)
             raise
 
     def __str__(self) -> str:
         return self.as_text()
+
+
+def _places(references: Sequence[weakref.ref[Parameter]]) -> list[Any]:
+    parameters = [reference() for reference in references]
+    return [None if parameter is None else backend.place_of(parameter._data) for parameter in parameters]
 
 
 def _not_here(name: str, where: str) -> TraceError:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tracejit.ambient import AMBIENT
 from tracejit.errors import hide_internal_frames
+from tracejit.ir import Callee, Graph
 from tracejit.jitted import jit
 from tracejit.plans import make_plan
 from tracejit.printer import print_graph
@@ -70,9 +71,23 @@ def run_once(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     entry, leaves = owner._find(args, {}, AMBIENT.get())
     recorded = entry.recorded(entry.signature(leaves))
     plan = make_plan(recorded, owner.name, owner.options)
-    text = print_graph(recorded.simplified, locations=False)
-    program = _programs.pop(text, plan.program)
-    _programs[text] = program  # the newest last
-    while len(_programs) > _KEPT:
-        _programs.popitem(last=False)
-    return plan._replace(program=program).run(leaves)
+    return plan._replace(program=_known(recorded.simplified, plan.program)).run(leaves)
+
+
+def _known(graph: Graph, new: Any) -> Any:
+    """Return the program of an earlier Graph of the same text, or keep the new one."""
+    text, programs = print_graph(graph, locations=False), _table(graph)
+    program = programs.pop(text, new)
+    programs[text] = program  # the newest last
+    while len(programs) > _KEPT:
+        programs.popitem(last=False)
+    return program
+
+
+def _table(graph: Graph) -> OrderedDict[str, Any]:
+    """Return the table in which a Graph's program is kept; with a JAX function of the user's, for as long as that."""
+    for operation in graph.walk():
+        callee = operation.attributes.get("function")
+        if isinstance(callee, Callee):
+            return callee.call.programs
+    return _programs

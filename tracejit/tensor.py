@@ -164,11 +164,27 @@ class Tensor:
         """The JAX sharding of the array: on which devices it lies."""
         return self._array("sharding").sharding
 
+    @public
+    def to(self, place: Any) -> Tensor:
+        """Return the Tensor on a device (or its name, `"cpu:1"`) or in a sharding of JAX's; with a dtype, cast to it.
+
+        >>> import jax, tracejit
+        >>> tracejit.Tensor([1.0, 2.0]).to(jax.devices()[0]).to("float16")
+        Tensor([1., 2.], dtype=float16)
+        """
+        if is_dtype(place):
+            return self.astype(as_dtype(place))  # type: ignore[attr-defined]
+        sharding = backend.sharding_of(place, self.shape)
+        return wrap(backend.put(self._array("to()"), sharding))
+
     def _concrete(self, what: str) -> Any:
         """Return the array, or the JAX tracer, that the Tensor holds; no Value of a trace."""
+        self._check_not_tracing(what)
+        return self._data
+
+    def _check_not_tracing(self, what: str) -> None:
         if self._data.__class__ is Value:
             self._not_while_tracing(what)
-        return self._data
 
     def _array(self, what: str) -> Any:
         """Return the array that the Tensor holds; no tracer of somebody else's JAX transformation either."""
@@ -259,8 +275,7 @@ class Tensor:
 
     @public
     def __iter__(self) -> Any:
-        if self._data.__class__ is Value:
-            self._not_while_tracing("iter")
+        self._check_not_tracing("iter")
         if not self.shape:
             raise DTypeError("a 0-d Tensor cannot be iterated over", types={"x": self._type})
         return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
@@ -303,10 +318,18 @@ class Tensor:
         return self.transpose(tuple(range(self.ndim))[::-1])  # type: ignore[attr-defined]
 
 
+def is_dtype(spec: Any) -> bool:
+    """Say whether a value names a dtype rather than a place."""
+    if isinstance(spec, str):
+        return spec.partition(":")[0] not in ("cpu", "gpu", "cuda", "rocm", "tpu")
+    return isinstance(spec, DType | type | np.dtype)
+
+
 _JAX = "a JAX function that is given a tracejit Tensor"
 _FIXES = {
     "iter": "loop over range(len(x)) and index, or write it as tracejit.scan(lambda carry, item: ..., start, x)",
     "in": "compare and reduce: (x == item).any()",
+    "to()": "place arguments and Parameters outside; XLA places what is computed of them",
     "np.asarray": "use tracejit.ops on the Tensor; NumPy computes outside of the trace",
     _JAX: "use tracejit.ops on the Tensor; JAX's functions and jax.tree take Tensors outside of the trace",
 }
@@ -401,18 +424,30 @@ def _from_sequence(data: Any, dtype: DType | None) -> np.ndarray:
         raise DTypeError(f"a Tensor cannot be made of this list: {error}") from None
     if any(isinstance(item, np.ndarray | np.generic) for item in items) and array.dtype != object:
         return _from_numpy(array, dtype)
-    if dtype is not None and dt.is_integer(dtype) and array.dtype.kind in "iuO" and array.size:
-        low, high = dt.integer_range(dtype)
-        if array.dtype == object and not all(isinstance(x, int) for x in array.ravel()):
-            raise DTypeError("a Tensor cannot be made of objects")
-        if int(min(array.ravel())) < low or int(max(array.ravel())) > high:
-            raise ScalarOverflowError(f"the list holds an int that does not fit {dtype.name} ({low} to {high})")
-        return array.astype(dtype.numpy)
-    kinds = {"b": dt.bool_, "i": dt.int64, "u": dt.uint64, "f": dt.float32, "c": dt.complex64}
-    found = dtype or (dt.float32 if array.size == 0 else kinds.get(array.dtype.kind))
-    if found is None:
+    if array.dtype.kind == "f" and (np.abs(array) >= 2.0**63).any():
+        array = np.array(items, object)  # NumPy makes floats of ints beyond int64 beside smaller ones
+        array = array if all(isinstance(item, int) for item in array.flat) else np.array(items)
+    natural = _natural_dtype(array)
+    found = dtype or natural
+    if not (dt.is_integer(found) and dt.is_integer(natural)):
+        return _clamped(array, found)
+    low, high = dt.integer_range(found)
+    if int(array.min()) < low or int(array.max()) > high:
+        raise ScalarOverflowError(
+            f"the list holds an int that does not fit {found.name} ({low} to {high})", fix="name a wider dtype"
+        )
+    return array.astype(found.numpy)
+
+
+def _natural_dtype(array: np.ndarray) -> DType:
+    """Return the dtype that a list of Python scalars takes by default; `array` is what NumPy made of it."""
+    kind = array.dtype.kind if array.size else "f"
+    if kind == "u" or (kind == "O" and all(isinstance(item, int) for item in array.flat)):
+        kind = "i"  # beyond int64
+    natural = {"b": dt.bool_, "i": dt.int64, "f": dt.float32, "c": dt.complex64}.get(kind)
+    if natural is None:
         raise DTypeError(f"a Tensor cannot be made of a list of {array.dtype}", fix="pass numbers")
-    return _clamped(array, found)
+    return natural
 
 
 def _from_numpy(data: Any, dtype: DType | None) -> np.ndarray:

@@ -6,12 +6,13 @@ A Builder knows Values, captured arrays and the slots of Parameters; Tensors are
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracejit import policies
-from tracejit.ambient import surroundings
+from tracejit.ambient import DEFAULT_POLICY, surroundings
 from tracejit.errors import EscapedValueError
 from tracejit.ir import Graph, Operation, Scope, TensorType, Type, Value
 from tracejit.locations import Location, user_location
@@ -29,6 +30,13 @@ class Slot:
         self.key, self.initial, self.current = key, initial, initial
 
 
+class Check(NamedTuple):
+    """The identity of an index check whose answer leaves a region."""
+
+    operation: Operation
+    bound: Bound
+
+
 class Builder:
     """One trace under way, that of a function or, with a `parent`, that of a region.
 
@@ -44,6 +52,7 @@ class Builder:
         *,
         no_writes: str | None = None,
         differentiated: bool = False,
+        keeps_checks: bool = False,
     ):
         self.name, self.location, self.parent = name, location, parent
         #: Why nothing may be written here; None where it may.
@@ -59,8 +68,16 @@ class Builder:
         self._captured_values: list[Value] = []
         self._captured_at: dict[int, int] = {}
         self.slots: dict[int, Slot] = {}
-        #: Index checks that run with the program: the operation, its bound, and the Value that tells.
-        self.checks: list[tuple[Operation, Bound, Value]] = []
+        #: Whether what index checks tell stays here; from other regions it leaves as if it were a Parameter's value.
+        self.keeps_checks = keeps_checks or parent is None
+        self._told: list[tuple[Operation, Bound, Value]] = []
+        self._check_slots: dict[int, Slot] = {}
+        #: The objects on whose attributes the trace depends; one table for a function and all its regions.
+        self.subjects: dict[int, Any] = {} if parent is None else parent.subjects
+
+    def depend_on(self, subject: Any) -> None:
+        """Note that the trace holds only as long as the attributes of an object are as they are."""
+        self.subjects[id(subject)] = subject
 
     def argument(self, type_: Type, name: str | None = None) -> Value:
         """Add an input for an argument."""
@@ -81,9 +98,12 @@ class Builder:
 
     def slot(self, key: Any, type_: TensorType, name: str | None = None) -> Slot:
         """Return the slot of a Parameter, which its key identifies."""
-        slot = self.slots.get(id(key))
+        kept = isinstance(key, Check) and self.keeps_checks
+        slots = self._check_slots if kept else self.slots
+        slot = slots.get(id(key))
         if slot is None:
-            slot = self.slots[id(key)] = Slot(key, Value(type_, name=name, scope=self.scope))
+            initial = self._no_bad_index(type_) if kept else Value(type_, name=name, scope=self.scope)
+            slot = slots[id(key)] = Slot(key, initial)
         return slot
 
     def close_over(self, value: Value) -> Value:
@@ -121,7 +141,24 @@ class Builder:
             attributes = {"limits": bound.limits, "coordinates": bound.coordinates, "negative": bound.negative}
             check = self.record(RECORDS["check_indices"], [indices], attributes, policies.get(operation.policy))
             check.location = operation.location
-            self.checks.append((operation, bound, check.result))
+            self.add_check(operation, bound, check.result)
+
+    def add_check(self, operation: Operation, bound: Bound, told: Value) -> None:
+        """Keep what a check tells; the first index outside of its axis counts."""
+        if self.keeps_checks:
+            self._told.append((operation, bound, told))
+            return
+        slot = self.slot(Check(operation, bound), told.type)
+        slot.current = self.record(RECORDS["first_bad_index"], [slot.current, told], {}, DEFAULT_POLICY).result
+
+    @property
+    def checks(self) -> list[tuple[Operation, Bound, Value]]:
+        """Index checks that run with the program: the operation, its bound, and the Value that tells."""
+        slots = self._check_slots.values()
+        return [*self._told, *[(slot.key.operation, slot.key.bound, slot.current) for slot in slots]]
+
+    def _no_bad_index(self, type_: Type) -> Value:
+        return self.record(RECORDS["no_bad_index"], [], {"dtype": type_.dtype}, DEFAULT_POLICY).result
 
     def finish(self, outputs: Sequence[Value]) -> Graph:
         """Return the Graph of what was recorded."""
@@ -157,12 +194,35 @@ def tracing(builder: Builder) -> Iterator[None]:
 
     The cyclic garbage collector pauses: a trace only allocates, and collecting makes long ones superlinear.
     """
-    collecting = gc.isenabled()
-    gc.disable()
+    _collector.pause()
     try:
         with surroundings(builder=builder):
             yield
     finally:
         builder.scope.alive = False
-        if collecting:
-            gc.enable()
+        _collector.resume()
+
+
+class _Collector:
+    """Keeps the garbage collector off while any thread traces, and turns it on again if it was on before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._traces = 0
+        self._was_on = False
+
+    def pause(self) -> None:
+        with self._lock:
+            if self._traces == 0:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._traces += 1
+
+    def resume(self) -> None:
+        with self._lock:
+            self._traces -= 1
+            if self._traces == 0 and self._was_on:
+                gc.enable()
+
+
+_collector = _Collector()

@@ -12,6 +12,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from tracejit.ambient import DEFAULT_POLICY
 from tracejit.bridge import backend
 from tracejit.dtypes import is_inexact
 from tracejit.errors import (
@@ -20,9 +23,11 @@ from tracejit.errors import (
     DTypeError,
     ParameterError,
     ShapeError,
+    StateError,
     hide_internal_frames,
 )
 from tracejit.ir import ScalarType, TensorType, Type, Value
+from tracejit.ops.record import RECORDS
 from tracejit.parameter import Parameter
 from tracejit.regions import (
     Leaves,
@@ -31,11 +36,12 @@ from tracejit.regions import (
     current_builder,
     record_regions,
     results_tree,
+    spell_tree,
     trace_region,
     tracing_again,
 )
 from tracejit.structured import run_once
-from tracejit.tensor import Tensor
+from tracejit.tensor import Tensor, public
 
 
 def _transformed(function: Callable[..., Any], record: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,6 +104,7 @@ class _Arguments:
         return list(range(start, start + len(self.trees[position].values)))
 
 
+@public
 def grad(
     fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, params: Sequence[Parameter] = ()
 ) -> Callable[..., Any]:
@@ -129,6 +136,7 @@ def grad(
     return _transformed(fun, record)
 
 
+@public
 def value_and_grad(
     fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, params: Sequence[Parameter] = ()
 ) -> Callable[..., Any]:
@@ -256,6 +264,7 @@ def _gradients_tree(
     return (of_arguments, of_parameters) if numbers else of_parameters
 
 
+@public
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """Return the value of a function, and its derivative along tangents (of the primals' types).
 
@@ -303,6 +312,7 @@ def _tensor_region(region: Region) -> Region:
     return region
 
 
+@public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return the value of a function, and the function from cotangents of it to those of the arguments.
 
@@ -340,6 +350,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     return (value[0], back, value[1]) if has_aux else (value, back)
 
 
+@public
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """Make the function that maps `fun` over an axis of its arguments.
 
@@ -368,14 +379,30 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         values = arguments.values
         size, normal = _mapped_size(values, mapped)
         types = [_without(value.type, axis) for value, axis in zip(values, normal)]
-        region = trace_region(fun, types, arguments.of, no_writes="under vmap", names=arguments.names)
-        region = _tensor_region(region)
+        region = _tensor_region(
+            trace_region(fun, types, arguments.of, no_writes="under vmap", keeps_checks=True, names=arguments.names)
+        )
         out = _out_axes(out_axes, region)
+        checks = region.builder.checks
+        region.outputs += [told for _, _, told in checks]
+        out += [0] * len(checks)
         results = [_with(type_, axis, size) for type_, axis in zip(region.types, out)]
         attributes = {"in_axes": tuple(normal), "out_axes": tuple(out), "size": size}
-        return results_tree(region.structure, record_regions("vmap", values, [region], results, attributes))
+        recorded = record_regions("vmap", values, [region], results, attributes)
+        _pass_on(checks, recorded[len(recorded) - len(checks) :])
+        return results_tree(region.structure, recorded[: len(recorded) - len(checks)])
 
     return _transformed(fun, record)
+
+
+def _pass_on(checks: Sequence[Any], told: Sequence[Value]) -> None:
+    """Keep what the index checks of all mapped examples tell."""
+    builder = current_builder()
+    assert builder is not None
+    for (operation, bound, one), all_of_them in zip(checks, told):
+        none = builder.record(RECORDS["no_bad_index"], [], {"dtype": one.type.dtype}, DEFAULT_POLICY).result
+        first = builder.record(RECORDS["first_bad_index"], [none, all_of_them], {}, DEFAULT_POLICY).result
+        builder.add_check(operation, bound, first)
 
 
 def _check_axes(name: str, axes: Any) -> None:
@@ -435,6 +462,7 @@ def _with(type_: Type, axis: int, size: int) -> Type:
     return TensorType(type_.dtype, (*type_.shape[:axis], size, *type_.shape[axis:]))
 
 
+@public
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function whose intermediate values are computed again for the gradient instead of being kept.
 
@@ -468,18 +496,21 @@ class custom_vjp:
     Tensor(10., dtype=float32)
     """
 
+    @public
     def __init__(self, fun: Callable[..., Any]):
         _check_callable("custom_vjp", fun)
         self._fun = fun
         self._rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         functools.update_wrapper(self, fun, updated=())
 
+    @public
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the forward and the backward function."""
         _check_callable("defvjp", fwd)
         _check_callable("defvjp", bwd)
         self._rules = (fwd, bwd)
 
+    @public
     def __call__(self, *args: Any) -> Any:
         """Call the function."""
         if self._rules is None:
@@ -491,9 +522,9 @@ class custom_vjp:
         fwd, bwd = self._rules
         arguments = _Arguments(args, range(len(args)))
         types = [value.type for value in arguments.values]
-        first = _tensor_region(trace_region(self._fun, types, arguments.of, names=arguments.names, no_writes=_CUSTOM))
+        first = _custom_region(self._fun, types, arguments.of, arguments.names)
         split: list[Any] = []
-        second = _tensor_region(trace_region(_flat_pair(fwd, split), types, arguments.of, no_writes=_CUSTOM))
+        second = _custom_region(_flat_pair(fwd, split), types, arguments.of, arguments.names)
         count, residuals = split[-1]
         _same_results(first, second, count)
         back_types = [*second.types[count:], *first.types]
@@ -502,14 +533,59 @@ class custom_vjp:
         def back(handles: Sequence[Tensor]) -> Sequence[Any]:
             return backend.unflatten(residuals, handles[:number]), backend.unflatten(first.structure, handles[number:])
 
-        third = _tensor_region(trace_region(bwd, back_types, back, no_writes=_CUSTOM))
+        third = _custom_region(_by_leaf(bwd, arguments.trees), back_types, back)
         _check_types(types, third.outputs, f"custom_vjp of {self._fun.__name__}", "cotangent of the backward function")
         attributes = {"results": count, "arguments": len(types)}
         results = record_regions("custom_vjp", arguments.values, [first, second, third], first.types, attributes)
         return results_tree(first.structure, results)
 
 
-_CUSTOM = "in a function with a gradient of its own"
+def _custom_region(
+    function: Callable[..., Any],
+    types: Sequence[Type],
+    arguments: Callable[[list[Tensor]], Sequence[Any]],
+    names: Sequence[str | None] = (),
+) -> Region:
+    where = "in a function with a gradient of its own"
+    region = _tensor_region(trace_region(function, types, arguments, no_writes=where, keeps_checks=True, names=names))
+    if region.builder.checks:
+        operation = region.builder.checks[0][0]
+        raise StateError(
+            f"{operation.name}: indices cannot be checked {where}",
+            location=operation.location,
+            rule="check_indices=True: what a check tells cannot leave such a function",
+            fix="check the indices before the call, or trace it inside `with tracejit.check_indices(False):`",
+        )
+    return region
+
+
+def _by_leaf(bwd: Callable[..., Any], trees: Sequence[Leaves]) -> Callable[..., Any]:
+    """Make the backward function return a cotangent for each leaf of the arguments: zeros for None and integers."""
+
+    def backward(residuals: Any, cotangents: Any) -> list[Any]:
+        given = bwd(residuals, cotangents)
+        if not isinstance(given, tuple | list) or len(given) != len(trees):
+            raise AttributeTypeError(
+                f"custom_vjp: the backward function must return a tuple of {len(trees)} cotangents, one per argument, "
+                f"not {given!r}"
+            )
+        return [leaf for tree, cotangent in zip(trees, given) for leaf in _cotangents(tree, cotangent)]
+
+    backward.__name__ = getattr(bwd, "__name__", "backward")
+    return backward
+
+
+def _cotangents(tree: Leaves, given: Any) -> list[Any]:
+    zeros = [np.zeros(type_.shape, type_.dtype.numpy) for type_ in tree.types]
+    if given is None:
+        return zeros
+    named, structure = backend.flatten_named(given)
+    if structure != tree.structure:
+        raise DTypeError(
+            "custom_vjp: a cotangent has other containers than its argument",
+            types={"argument": spell_tree(tree.structure), "cotangent": spell_tree(structure)},
+        )
+    return [leaf if is_inexact(t.dtype) else zero for (_, leaf), t, zero in zip(named, tree.types, zeros)]
 
 
 def _flat_pair(fwd: Callable[..., Any], split: list[Any]) -> Callable[..., Any]:

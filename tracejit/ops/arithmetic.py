@@ -70,8 +70,14 @@ def _floor(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.floor(_real(x) / _real(y))
 
 
-def _float_modulus(x: np.ndarray, y: np.ndarray, rounded: Callable[..., Any]) -> np.ndarray:
-    return _real(x) - rounded(_real(x) / _real(y)) * _real(y)
+def _float_modulus(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return x - trunc(x / y) * y, with the real quotient."""
+    return np.where(np.isinf(y), np.nan, np.fmod(x, y))
+
+
+def _float_floor_modulus(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    rest = _float_modulus(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
 
 
 def _by_kind(on_floats: Callable[..., Any], on_integers: Callable[..., Any]) -> Callable[..., Any]:
@@ -153,7 +159,7 @@ floor_mod = _binary(
     accepts=REALS_THEN_BOOL,
     methods=("__mod__", "floor_mod"),
     reference=_by_kind(
-        lambda x, y: _float_modulus(x, y, np.floor),
+        _float_floor_modulus,
         lambda x, y: np.where(y == 0, 0, x - floor_quotient(x, y) * y),
     ),
     differs="Integers modulo zero are 0 (MindSpore's CPU kernels give the least integer).",
@@ -163,7 +169,7 @@ mod = _binary(
     "x - trunc(x / y) * y, with the real quotient and the sign of x; 0 modulo 0 is 0; NaN for an infinite y.",
     accepts=REALS,
     reference=_by_kind(
-        lambda x, y: np.where((x == 0) & (y == 0), 0, _float_modulus(x, y, np.trunc)),
+        lambda x, y: np.where((x == 0) & (y == 0), 0, _float_modulus(x, y)),
         lambda x, y: np.where(y == 0, 0, x - quotient(x, y) * y),
     ),
     differs="Integers modulo zero are 0 (MindSpore's CPU kernels give the least integer).",

@@ -116,5 +116,5 @@ logical_not = op(
     shape=lambda op, types, attributes: [types[0].shape],
     reference=np.logical_not,
     methods=("logical_not",),
-    samples=("b1[2,3]",),
+    samples=("b1[2,3]", Sample("i32[3]", raises=DTypeError)),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import dtypes as dt
-from tracejit.errors import AttributeValueError
+from tracejit.errors import AttributeValueError, DTypeError, ShapeError
 from tracejit.ir import ABSENT
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Op, Sample, op
@@ -32,12 +32,28 @@ def each(function: Callable[[float], float]) -> Callable[..., Any]:
     return lambda x: np.array([function(float(v)) for v in np.ravel(x)], x.dtype).reshape(x.shape)
 
 
+def _inverse_erf(x: float) -> float:
+    if not -1 < x < 1:
+        return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
+    low, high = -6.0, 6.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erf(middle) < x else (low, middle)
+    return (low + high) / 2
+
+
 def unary(class_name: str, doc: str, accepts: Any, reference: Callable[..., Any], **options: Any) -> Op:
     """Declare an element-wise operator of one operand; its method has the function's name."""
-    options.setdefault("samples", ("f32[2,3]", "f16[4]", "f64[]"))
+    refused = "c64[2]" if dt.int32 in accepts else "i32[2]"
+    refusal = (Sample(refused if not accepts >= NUMBERS else "2.0", raises=DTypeError),)
+    if dt.bool_ not in accepts:
+        refusal = (*refusal, Sample("b1[2]", raises=DTypeError))
+    options["samples"] = (*options.get("samples", ("f32[2,3]", "f16[4]", "f64[]")), *refusal)
     name = options.setdefault("name", class_name.lower())
     options.setdefault("methods", (name,))
-    return op(class_name, "input:T", doc=doc, accepts=accepts, shape=same_as_first, reference=quiet(reference), **options)
+    return op(
+        class_name, "input:T", doc=doc, accepts=accepts, shape=same_as_first, reference=quiet(reference), **options
+    )
 
 
 sin = unary("Sin", "The sine.", INEXACT, np.sin)
@@ -53,13 +69,13 @@ acosh = unary("Acosh", "The inverse hyperbolic cosine.", INEXACT, np.arccosh)
 atanh = unary("Atanh", "The inverse hyperbolic tangent.", INEXACT, np.arctanh)
 expm1 = unary("Expm1", "e to the power x, minus 1, exact near 0.", INEXACT, np.expm1)
 log1p = unary("Log1p", "The natural logarithm of 1 + x, exact near 0.", INEXACT, np.log1p)
-log2 = unary("log2", "The logarithm to base 2.", INEXACT, np.log2)
-log10 = unary("log10", "The logarithm to base 10.", INEXACT, np.log10)
+log2 = unary("Log2", "The logarithm to base 2.", INEXACT, np.log2)
+log10 = unary("Log10", "The logarithm to base 10.", INEXACT, np.log10)
 rsqrt = unary("Rsqrt", "1 / sqrt(x).", INEXACT, lambda x: (1 / np.sqrt(x)).astype(x.dtype))
 square = unary("Square", "x * x; integers wrap.", NUMBERS, np.square, samples=("f32[2,3]", "i8[4]", "c64[2]"))
 erf = unary("Erf", "The error function.", FLOATS, each(math.erf))
 erfc = unary("Erfc", "1 minus the error function, exact far from 0.", FLOATS, each(math.erfc))
-erfinv = unary("Erfinv", "The inverse of the error function.", FLOATS, None)  # type: ignore[arg-type]
+erfinv = unary("Erfinv", "The inverse of the error function.", FLOATS, each(_inverse_erf))
 floor = unary("Floor", "The greatest whole number that is not above x.", FLOATS, np.floor)
 ceil = unary("Ceil", "The least whole number that is not below x.", FLOATS, np.ceil)
 trunc = unary("Trunc", "x without its fraction.", REALS | BOOL, lambda x: x if x.dtype == bool else np.trunc(x))
@@ -84,7 +100,9 @@ isfinite = unary(
 
 def _round(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
     if attributes["decimals"] < 0 and dt.is_integer(types[0].dtype):
-        raise AttributeValueError(f"Round: decimals {attributes['decimals']} is negative, and the tensor holds integers")
+        raise AttributeValueError(
+            f"Round: decimals {attributes['decimals']} is negative, and the tensor holds integers"
+        )
     return [types[0].shape]
 
 
@@ -97,7 +115,13 @@ round_ = op(
     shape=_round,
     reference=lambda x, decimals=0: np.round(x, decimals),
     methods=("round",),
-    samples=("f32[2,3]", "i32[3]", Sample("f64[4]", {"decimals": 1})),
+    samples=(
+        "f32[2,3]",
+        "i32[3]",
+        Sample("f64[4]", {"decimals": 1}),
+        Sample("i32[3]", {"decimals": -1}, AttributeValueError),
+        Sample("b1[3]", raises=DTypeError),
+    ),
 )
 
 
@@ -108,7 +132,7 @@ def _limits(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list
     return broadcast(op, given, attributes)
 
 
-def _clip(class_name: str, signature: str, **options: Any) -> Op:
+def _clip(class_name: str, signature: str, *samples: str, **options: Any) -> Op:
     return op(
         class_name,
         signature,
@@ -116,16 +140,17 @@ def _clip(class_name: str, signature: str, **options: Any) -> Op:
         accepts=REALS,
         shape=_limits,
         reference=lambda x, low=None, high=None: np.clip(x, low, high),
+        samples=(*samples, Sample("f32[3]", raises=AttributeValueError), Sample("f32[3] f32[2]", raises=ShapeError)),
         **options,
     )
 
 
 clamp = _clip(
-    "clamp", "input:T, min:T?, max:T?", functions=("clamp", "clip"), methods=("clamp", "clip"),
-    samples=("f32[2,3] 0.25", "f32[2,3] f32[3] f32[3]", "i32[4] -1 1", "f16[3] f32[] f32[]"),
+    "Clamp", "input:T, min:T?, max:T?", "f32[2,3] 0.25", "f32[2,3] f32[3] f32[3]", "i32[4] -1 1", "f16[3] f32[] f32[]",
+    functions=("clamp", "clip"), methods=("clamp", "clip"),
 )  # fmt: skip
 clip_by_value = _clip(
-    "clip_by_value", "x:T, clip_value_min:T?, clip_value_max:T?", samples=("f32[2,3] -0.5 0.5", "i8[4] 0"),
+    "ClipByValue", "x:T, clip_value_min:T?, clip_value_max:T?", "f32[2,3] -0.5 0.5", "i8[4] 0",
     differs="The limits take part in the conversion, as in r1.1 (2.10 converts them to x's dtype).",
 )  # fmt: skip
 lerp = op(
@@ -136,5 +161,11 @@ lerp = op(
     shape=broadcast,
     reference=lambda x, end, weight: x + weight * (end - x),
     methods=("lerp",),
-    samples=("f32[2,3] f32[2,3] 0.25", "f64[3] f64[3] f64[3]"),
+    samples=(
+        "f32[2,3] f32[2,3] 0.25",
+        "f64[3] f64[3] f64[3]",
+        Sample("f32[3] f16[3] 0.25", raises=DTypeError),
+        Sample("i32[3] i32[3] 1", raises=DTypeError),
+        Sample("f32[3] f32[2] 0.5", raises=ShapeError),
+    ),
 )

@@ -129,6 +129,10 @@ class Op:
     dialect_matters: bool
     #: Which index operands must lie inside which axes: a function of (op, types, attributes) to Bounds.
     bounds: Callable[..., Sequence[Bound]] | None
+    #: What a bad index names is left out, eagerly too: it is an error only where checks are asked for.
+    drops: bool
+    #: How many of the written Parameters the call returns; None for all.
+    returns: int | None
     #: Runs for its effect: neither removed nor merged.
     effect: bool
     #: Does not appear in `tracejit.ops`; reached through a method or a creation function.
@@ -139,9 +143,12 @@ class Op:
     plural: bool
     #: Positions of the operands (Parameters) that take the last results as their values, given the attributes.
     updates: Callable[[Mapping[str, Any]], tuple[int, ...]] | None
-    #: The names of the function; none for an operator that is only a class.
+    #: Whether a call draws keys, given the attributes.
+    draws: Callable[[Mapping[str, Any]], bool] | None
+    #: The names of the function.
     functions: tuple[str, ...]
-    #: What the class is made with, in order, where that is not the attributes: `pad=padding` gives one another name.
+    #: What MindSpore's class takes first, in order: `pad=padding` is an attribute under another name. The attributes
+    #: that are not given at the call follow.
     constructor: tuple[str, ...]
     #: Checks of constructor arguments that MindSpore's class takes and that change nothing.
     class_only: tuple[Attribute, ...]
@@ -156,6 +163,11 @@ class Op:
         """Positions of the operands that are written."""
         return tuple(i for i, operand in enumerate(self.operands) if operand.role == "write")
 
+    def returned(self, written: Sequence[Any]) -> Any:
+        """Return what a call gives of the Parameters that it wrote: the one, or a tuple."""
+        kept = written[: self.returns]
+        return kept[0] if len(kept) == 1 else tuple(kept)
+
     def spread(self, count: int) -> tuple[Operand, ...]:
         """Return the operands for a call with `count` of them: a variadic one stands for as many as there are."""
         if not any(operand.variadic for operand in self.operands):
@@ -169,6 +181,10 @@ class Op:
     def accepted(self, group: str, dialect: str) -> frozenset[DType] | None:
         """Return the dtypes in which a group may compute; None for any."""
         return in_dialect(self.accepts.get(group), dialect)
+
+    def checks_bounds(self, asked: bool | None) -> bool:
+        """Say whether bad indices are errors: as asked for, and by default unless the operator drops them."""
+        return self.bounds is not None and (not self.drops if asked is None else asked)
 
     def default(self, attribute: Attribute, dialect: str = "r1.1") -> Any:
         """Return an attribute's default in a dialect."""
@@ -191,7 +207,7 @@ class Op:
 
     def result_dtype(self, position: int, groups: Mapping[str, DType], attributes: Mapping[str, Any], dialect: str):
         """Return the dtype of one result, given the dtypes in which the groups compute."""
-        spec = in_dialect(self.results[position], dialect)
+        spec = in_dialect(self.results[min(position, len(self.results) - 1)], dialect)
         if callable(spec):
             return spec(groups, attributes, dialect)
         if spec.startswith(":"):
@@ -268,11 +284,14 @@ def op(
     comparison: str | None = None,
     dialect_matters: bool = False,
     bounds: Callable[..., Any] | None = None,
+    drops: bool = False,
+    returns: int | None = None,
     effect: bool = False,
     hidden: bool = False,
     host_operand: Callable[[Any], Any] | None = None,
     plural: bool = False,
     updates: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None,
+    draws: Callable[[Mapping[str, Any]], bool] | None = None,
     functions: tuple[str, ...] | None = None,
     constructor: tuple[str, ...] = (),
     class_only: Iterable[Attribute] = (),
@@ -282,11 +301,13 @@ def op(
     `signature` lists what a call takes, in MindSpore's order: `input_x:T, input_y:T` are two operands that share
     the dtype group T (they are converted to one dtype); `variable:W:T` is a Parameter that is written; `lr:S:T1` a
     hyper-parameter with a group of its own; `indices:index` int32 or int64 and never converted; `x:-` any dtype,
-    never converted; `*tensors:T` one or more tensors in a list, `**tensors:T` in a list or one by one; `weight:=T` a group that must be of one dtype as given;
-    `bias:T?` may be None or left out; `key:key` a key of random numbers, or a Generator; a name without colon is an
-    attribute given at the call. Attributes that are not in the signature are given when the class is made, or by
-    keyword to the function. A `class_name` in lower case declares a function that has no class.
+    never converted; `*tensors:T` one or more tensors in a list, `**tensors:T` in a list or one by one; `weight:=T` a
+    group that must be of one dtype as given; `bias:T?` may be None or left out; `key:key` a key of random numbers,
+    or a Generator; a name without colon is an attribute given at the call. Attributes that are not in the signature
+    are given when the class is made, or by keyword to the function.
     `accepts` is a set of dtypes for group T, or a mapping from group to set; `Dialects` where r1.1 and 2.x differ.
+    For a hyper-parameter it holds the dtypes that it may be given in (a Python float counts as float32, an int as
+    int64).
     `shape` is a function of (op, operand types, attributes) returning one shape per result; without one, or where
     it returns None (having refused what is wrong), the lowering rule is evaluated abstractly. A name declared twice
     is an error.
@@ -314,11 +335,14 @@ def op(
         comparison=comparison,
         dialect_matters=dialect_matters,
         bounds=bounds,
+        drops=drops,
+        returns=returns,
         effect=effect,
         hidden=hidden,
         host_operand=host_operand,
         plural=plural,
         updates=updates,
+        draws=draws,
         functions=(name or snake_case(class_name),) if functions is None else functions,
         constructor=constructor,
         class_only=tuple(class_only),
@@ -334,8 +358,6 @@ def _register(record: Op) -> None:
         raise ValueError(f"operator {record.name} is declared twice")
     RECORDS[record.name] = record
     for class_name in (record.class_name, *record.aliases):
-        if class_name[0].islower():
-            continue
         if class_name in CLASSES:
             raise ValueError(f"operator class {class_name} is declared twice")
         CLASSES[class_name] = record

@@ -19,7 +19,6 @@ select = op(
     doc="x where the condition is true, else y; shapes broadcast.",
     accepts={"C": BOOL, "T": ALL},
     shape=broadcast,
-    aliases=("Where",),
     reference=lambda condition, x, y: np.where(condition, x, y),
     samples=(
         "b1[2,3] f32[2,3] f32[2,3]",

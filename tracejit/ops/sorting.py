@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import dtypes as dt
-from tracejit.errors import AttributeValueError, ShapeError
+from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, ShapeError
 from tracejit.ir import ABSENT
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Op, Sample, op
@@ -41,6 +41,12 @@ def _sort_reference(x: np.ndarray, axis: int = -1, descending: bool = False) -> 
     return np.take_along_axis(x, order, axis), order
 
 
+_SAMPLES = (
+    "f32[2,3]",
+    Sample("i8[4,2]", {"axis": 0, "descending": True}),
+    Sample("f32[2]", {"axis": 1}, AttributeValueError),
+    Sample("c64[2]", raises=DTypeError),
+)
 sort = op(
     "Sort",
     "input_x:T",
@@ -51,11 +57,18 @@ sort = op(
     shape=along("axis"),
     reference=_sort_reference,
     methods=("sort",),
-    samples=("f32[2,3]", Sample("i8[4,2]", {"axis": 0, "descending": True})),
+    samples=_SAMPLES,
 )
-argsort = op(
-    "argsort",
+arg_SAMPLES = (
+    "f32[2,3]",
+    Sample("i8[4,2]", {"axis": 0, "descending": True}),
+    Sample("f32[2]", {"axis": 1}, AttributeValueError),
+    Sample("c64[2]", raises=DTypeError),
+)
+sort = op(
+    "ArgSort",
     "input:T",
+    name="argsort",
     doc="Where the elements in order along an axis come from; equal ones keep their order.",
     result="int32",
     accepts=REALS,
@@ -63,7 +76,7 @@ argsort = op(
     shape=along("axis"),
     reference=lambda x, axis=-1, descending=False: _order(x, axis, descending),
     methods=("argsort",),
-    samples=("f32[2,3]", Sample("i8[4,2]", {"axis": 0, "descending": True})),
+    samples=_SAMPLES,
 )
 
 
@@ -100,7 +113,12 @@ topk = op(
     shape=_topk,
     reference=_topk_reference,
     methods=("topk",),
-    samples=(Sample("f32[2,5]", {"k": 2}), Sample("i8[5,2]", {"k": 1, "dim": 0, "largest": False})),
+    samples=(
+        Sample("f32[2,5]", {"k": 2}),
+        Sample("i8[5,2]", {"k": 1, "dim": 0, "largest": False}),
+        Sample("f32[2,5]", {"k": 6}, AttributeValueError),
+        Sample("f32[2,5]", {"k": True}, AttributeTypeError),
+    ),
     differs="The results are sorted whatever `sorted` says.",
 )
 
@@ -123,7 +141,10 @@ def _searchsorted_reference(row, values, sorter=None, out_int32=False, right=Fal
     row = row if sorter is None else np.take_along_axis(row, sorter, -1)
     if row.ndim == 1:
         return np.searchsorted(row, values, side).astype(out)
-    found = [np.searchsorted(r, v, side) for r, v in zip(row.reshape(-1, row.shape[-1]), values.reshape(-1, values.shape[-1]))]
+    found = [
+        np.searchsorted(r, v, side)
+        for r, v in zip(row.reshape(-1, row.shape[-1]), values.reshape(-1, values.shape[-1]))
+    ]
     return np.array(found, out).reshape(values.shape)  # fmt: skip
 
 
@@ -134,12 +155,16 @@ def _index_dtype(value: Any) -> dt.DType:
     return dtype
 
 
+def _search_dtype(groups: Mapping[str, dt.DType], attributes: Mapping[str, Any], dialect: str) -> dt.DType:
+    return attributes["dtype"] or (dt.int32 if attributes["out_int32"] else dt.int64)
+
+
 searchsorted = op(
     "SearchSorted",
     "sorted_sequence:=T, values:=T, sorter:index?",
     name="searchsorted",
     doc="Where each value would have to stand in a sorted row: before equal ones, or behind them (right).",
-    result=lambda groups, attributes, dialect: attributes["dtype"] or (dt.int32 if attributes["out_int32"] else dt.int64),
+    result=_search_dtype,
     accepts=REALS,
     attributes=(
         Attribute("out_int32", checks.boolean, False),
@@ -150,7 +175,12 @@ searchsorted = op(
     constructor=("dtype", "right"),
     shape=_searchsorted,
     reference=_searchsorted_reference,
-    samples=("f32[5] f32[2,2]", Sample("i32[2,4] i32[2,3]", {"right": True})),
+    samples=(
+        "f32[5] f32[2,2]",
+        Sample("i32[2,4] i32[2,3]", {"right": True}),
+        Sample("f32[5] f16[2]", raises=DTypeError),
+        Sample("f32[2,4] f32[3]", raises=ShapeError),
+    ),
     differs="sorter is the third argument of the function too.",
 )  # fmt: skip
 
@@ -183,7 +213,12 @@ unique = op(
     shape=lambda op, types, attributes: [(attributes["size"],), types[0].shape],
     reference=_unique_reference,
     methods=("unique",),
-    samples=(Sample("i32[6]", {"size": 4}), Sample("f32[2,2]", {"size": 6, "fill_value": -1})),
+    samples=(
+        Sample("i32[6]", {"size": 4}),
+        Sample("f32[2,2]", {"size": 6, "fill_value": -1}),
+        Sample("i32[6]", raises=AttributeTypeError),
+        Sample("c64[2]", {"size": 2}, DTypeError),
+    ),
     differs="The number of results is an argument, size: shapes do not depend on values. What does not fit is dropped.",
 )
 nonzero = op(
@@ -199,7 +234,11 @@ nonzero = op(
         [np.argwhere(x)[:size], np.full((max(0, size - np.count_nonzero(x)), x.ndim), fill_value)]
     ).astype(np.int64),
     methods=("nonzero",),
-    samples=(Sample("i32[6]", {"size": 8}), Sample("b1[2,2]", {"size": 2, "fill_value": 9})),
+    samples=(
+        Sample("i32[6]", {"size": 8}),
+        Sample("b1[2,2]", {"size": 2, "fill_value": 9}),
+        Sample("i32[6]", {"size": -1}, AttributeValueError),
+    ),
     differs="The number of rows is an argument, size: shapes do not depend on values. What does not fit is dropped.",
 )
 
@@ -212,7 +251,9 @@ def _shifted(x: np.ndarray, axis: int, exclusive: bool, start: int) -> np.ndarra
 
 
 def _cumulative(class_name: str, axis: str, word: str, function: Callable[..., Any], start: int) -> Op:
-    def reference(x: np.ndarray, dtype: Any = None, exclusive: bool = False, reverse: bool = False, **named: int) -> Any:
+    def reference(
+        x: np.ndarray, dtype: Any = None, exclusive: bool = False, reverse: bool = False, **named: int
+    ) -> Any:
         x, where = x if dtype is None else x.astype(dtype.numpy), named[axis]
         x = np.flip(x, where) if reverse else x
         x = _shifted(function(x, where, dtype=x.dtype), where, exclusive, start)
@@ -236,7 +277,13 @@ def _cumulative(class_name: str, axis: str, word: str, function: Callable[..., A
         shape=along(axis),
         reference=reference,
         methods=(name,),
-        samples=(Sample("f32[2,3]", {axis: 1}), Sample("i8[2,3]", {axis: -2, "exclusive": True, "reverse": True})),
+        samples=(
+            Sample("f32[2,3]", {axis: 1}),
+            Sample("i8[2,3]", {axis: -2, "exclusive": True, "reverse": True}),
+            Sample("f16[4]", {axis: 0, "dtype": dt.float32}),
+            Sample("f32[2,3]", {axis: 2}, AttributeValueError),
+            Sample("b1[2]", {axis: 0}, DTypeError),
+        ),
         differs="Integers keep their dtype in every form, as the class has it.",
     )
 
@@ -262,7 +309,12 @@ def _extreme(class_name: str, word: str, index: str, function: Any) -> Op:
         shape=along("axis"),
         reference=reference,
         methods=(class_name.lower(),),
-        samples=(Sample("f32[2,3]", {"axis": 1}), Sample("i8[4,2]", {"axis": 0})),
+        samples=(
+            Sample("f32[2,3]", {"axis": 1}),
+            Sample("i8[4,2]", {"axis": 0}),
+            Sample("f32[2,3]", {"axis": -3}, AttributeValueError),
+            Sample("b1[2]", {"axis": 0}, DTypeError),
+        ),
     )
 
 

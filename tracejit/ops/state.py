@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracejit.errors import ParameterCastError, ScalarOverflowError, ShapeError
-from tracejit.ops.record import Op, Sample, is_tensor_type, op
+from tracejit.ops.record import Op, Sample, op
 from tracejit.ops.sets import ALL, NUMBERS
 
 
 def _equal_shapes(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
     variable, value = types
-    scalar_fits = variable.shape == () if op.name == "assign" else variable.size == 1
-    if value.shape == variable.shape or (not is_tensor_type(value) and scalar_fits):
+    one_step = op.name != "assign" and variable.size == 1  # step counters: `ops.assign_add(step, 1)`
+    if value.shape == variable.shape or (value.shape == () and one_step):
         return [variable.shape]
     raise ShapeError(
         f"{op.name}: the value's shape {list(value.shape)} is not the Parameter's {list(variable.shape)}",
         types=op.names_of(types),
-        rule="Assign operators do not broadcast; a Python scalar fits a Parameter of one element only"
+        rule="Assign operators do not broadcast; a scalar fits a Parameter of one element only"
         if op.name != "assign"
-        else "Assign does not broadcast; a Python scalar fits a 0-d Parameter only",
+        else "Assign does not broadcast; a scalar fits a 0-d Parameter only",
         fix="give the value the Parameter's shape, as in ops.full(parameter.shape, value, parameter.dtype)",
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import dtypes as dt
-from tracejit.errors import AttributeValueError
+from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError
 from tracejit.ops import checks
 from tracejit.ops.record import Attribute, Op, Sample, op
 from tracejit.ops.sets import FLOATS, NUMBERS
@@ -29,14 +29,14 @@ def _degrees(value: Any) -> int:
     return int(value) if isinstance(value, bool | np.bool_) else checks.integer(value)
 
 
-def _spread(name: str, doc: str, function: Callable[..., Any]) -> Op:
+def _spread(class_name: str, doc: str, function: Callable[..., Any]) -> Op:
     def reference(x: np.ndarray, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> np.ndarray:
         with np.errstate(all="ignore"):
             wide = np.promote_types(x.dtype, np.float32)
             return np.asarray(function(x, axis=axis or None, ddof=ddof, keepdims=keepdims, dtype=wide)).astype(x.dtype)
 
     return op(
-        name,
+        class_name,
         "input:T",
         doc=f"{doc} over the axes given, over all of them by default; the divisor is the number of elements less ddof.",
         accepts=FLOATS,
@@ -47,13 +47,19 @@ def _spread(name: str, doc: str, function: Callable[..., Any]) -> Op:
         ),
         shape=_over("axis", "keepdims"),
         reference=reference,
-        methods=(name,),
-        samples=("f32[2,3]", Sample("f16[2,4]", {"axis": (1,), "ddof": 1, "keepdims": True})),
+        methods=(class_name.lower(),),
+        samples=(
+            "f32[2,3]",
+            Sample("f16[2,4]", {"axis": (1,), "ddof": 1, "keepdims": True}),
+            Sample("f32[2]", {"axis": 1}, AttributeValueError),
+            Sample("f32[2]", {"axis": True}, AttributeTypeError),
+            Sample("i32[2]", raises=DTypeError),
+        ),
     )
 
 
-var = _spread("var", "The variance", np.var)
-std = _spread("std", "The standard deviation", np.std)
+var = _spread("Var", "The variance", np.var)
+std = _spread("Std", "The standard deviation", np.std)
 
 
 def _logsumexp_reference(x: np.ndarray, dim: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
@@ -62,15 +68,21 @@ def _logsumexp_reference(x: np.ndarray, dim: tuple[int, ...], keepdim: bool = Fa
 
 
 logsumexp = op(
-    "logsumexp",
+    "LogSumExp",
     "input:T, dim",
+    name="logsumexp",
     doc="The logarithm of the sum of the exponentials over the axes given, without overflow; `()` means all.",
     accepts=FLOATS,
     attributes=(Attribute("dim", checks.axes), Attribute("keepdim", checks.boolean, False)),
     shape=_over("dim", "keepdim"),
     reference=_logsumexp_reference,
     methods=("logsumexp",),
-    samples=(Sample("f32[2,3]", {"dim": (1,)}), Sample("f64[2,3]", {"dim": (), "keepdim": True})),
+    samples=(
+        Sample("f32[2,3]", {"dim": (1,)}),
+        Sample("f64[2,3]", {"dim": (), "keepdim": True}),
+        Sample("f32[2]", {"dim": (0, 0)}, AttributeValueError),
+        Sample("i32[2]", {"dim": 0}, DTypeError),
+    ),
 )
 
 
@@ -92,7 +104,9 @@ def _norm(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[t
             types={"A": types[0]},
         )
     if (len(axes) == 1 and isinstance(order, str)) or (len(axes) == 2 and order not in _MATRIX_ORDERS):
-        raise AttributeValueError(f"norm: there is no norm of order {order!r} over {len(axes)} axes", types={"A": types[0]})
+        raise AttributeValueError(
+            f"norm: there is no norm of order {order!r} over {len(axes)} axes", types={"A": types[0]}
+        )
     return _over("dim", "keepdim")(op, types, attributes)
 
 
@@ -114,7 +128,7 @@ def _norm_reference(a, ord=None, dim=None, keepdim=False, dtype=None):
 
 
 norm = op(
-    "norm",
+    "Norm",
     "A:T",
     doc="The norm of vectors (one axis in dim) or matrices (two), by default of all elements as one vector. Integers "
     "are taken to float32 first.",
@@ -134,6 +148,9 @@ norm = op(
         Sample("f32[2,3]", {"ord": 1, "dim": (1,), "keepdim": True}),
         Sample("i32[3]", {"ord": float("inf")}),
         Sample("f64[2,3]", {"ord": "fro"}),
+        Sample("f32[2,3]", {"ord": 3}, AttributeValueError),
+        Sample("f32[2,3]", {"ord": "max"}, AttributeTypeError),
+        Sample("b1[2]", raises=DTypeError),
     ),
     differs="The norm of complex numbers is real.",
 )  # fmt: skip

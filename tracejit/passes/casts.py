@@ -137,7 +137,7 @@ def judge(source: Value, to: DType | ScalarType) -> str:
     """
     if isinstance(to, ScalarType):
         return LOSSLESS
-    if isinstance(source, Literal):
+    if isinstance(source, Literal) and source.value is not None:
         return LOSSLESS if keeps(source.value, to) else LOSSY
     return LOSSLESS if holds(to, source.type.dtype) else LOSSY
 

@@ -49,6 +49,9 @@ def infer(
     `settled` operands have been converted to what the group computes in: their values decide nothing any more.
     """
     settled = settled or not policy.needs_values
+    if op.name in ("jax_call", "jax_callback"):  # the call that it names knows, and lives no longer than its function
+        call = backend.named(attributes["function"])
+        return Inference(call.foresee([operand.type for operand in operands]).types, (None,) * len(operands), {})
     if op.name == "constant":  # its array is an attribute: too large for a key, and too rare to meet again
         return _Call(op, operands, attributes, policy, settled).infer()
     key: tuple[Any, ...] = (
@@ -130,7 +133,7 @@ class _Call:
         kinds = [self.types[i].dtype.kind for i in positions if isinstance(self.types[i], ScalarType)]
         if len(set(tensors)) < 2 and not (tensors and any(kind_rank(k) > kind_rank(tensors[0].kind) for k in kinds)):
             return
-        names = ", ".join(self.specs[i].name for i in positions)
+        names = ", ".join(dict.fromkeys(self.specs[i].name for i in positions))
         widest = max(tensors, key=lambda dtype: (kind_rank(dtype.kind), dtype.bits))
         raise DTypeError(
             f"{self.op.name}: {names} must be of one dtype",
@@ -219,24 +222,34 @@ class _Call:
     def _convert_hyper_parameters(self) -> None:
         """Give scalars with a group of their own the dtype of what the operator writes."""
         written = next((spec.group for spec in self.specs if spec.role == "write"), None)
+        groups: dict[str, list[int]] = {}
         for position, spec in enumerate(self.specs):
             if spec.role == "scalar" and spec.group is not None and written is not None:
-                dtype = self.groups.setdefault(spec.group, self.groups[written])
-                self.conversions[position] = Conversion(dtype, _HYPER_RULE)
+                groups.setdefault(spec.group, []).append(position)
+                self.conversions[position] = Conversion(self.groups[written], _HYPER_RULE)
+        for group, positions in groups.items():
+            tensors = any(not isinstance(self.types[i], ScalarType) for i in positions)
+            together = self._decide(positions).dtype if tensors and len(positions) > 1 else None
+            for position in positions:
+                given, name = together or self.types[position].dtype, self.specs[position].name
+                if given is not self.groups[written]:
+                    self._check_dtype(group, given, f" for {name}", f"{name} may be")
 
     def _check_accepted(self) -> None:
         for group, dtype in self.groups.items():
-            accepted = self.op.accepted(group, self.policy.dialect)
-            if accepted is None or dtype in accepted:
-                continue
-            names = sorted((d.name for d in accepted), key=lambda name: (name.rstrip("0123456789"), len(name), name))
-            raise DTypeError(
-                f"{self.op.name} does not take {dtype.name}",
-                types=self._names(),
-                rule=f"{self.policy.name} (dialect {self.policy.dialect}): {self.op.class_name} computes in "
-                + ", ".join(names),
-                fix=f"convert an operand, as in ops.cast(x, tracejit.{_nearest(dtype, accepted).name})",
-            )
+            self._check_dtype(group, dtype, "", f"{self.op.class_name} computes in")
+
+    def _check_dtype(self, group: str, dtype: DType, where: str, may_be: str) -> None:
+        accepted = self.op.accepted(group, self.policy.dialect)
+        if accepted is None or dtype in accepted:
+            return
+        names = sorted((d.name for d in accepted), key=lambda name: (name.rstrip("0123456789"), len(name), name))
+        raise DTypeError(
+            f"{self.op.name} does not take {dtype.name}{where}",
+            types=self._names(),
+            rule=f"{self.policy.name} (dialect {self.policy.dialect}): {may_be} {', '.join(names)}",
+            fix=f"convert an operand, as in ops.cast(x, tracejit.{_nearest(dtype, accepted).name})",
+        )
 
     def _scalar_operation(self, kind: str) -> Inference:
         """Type an operation on Python scalars inside a trace: it stays a scalar (DECISIONS: a weak scalar)."""

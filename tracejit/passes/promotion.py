@@ -23,10 +23,10 @@ def promote(graph: Graph) -> Graph:
 
     Raises ImplicitCastError for the conversions that the `strict` policy does not allow, all in one report.
     """
-    result, violations = promote_all(graph)
-    if violations:
-        raise refusal(graph.name, violations)
-    return result
+    result = promote_all(graph)
+    if result.violations:
+        raise refusal(graph.name, result.violations)
+    return result.graph
 
 
 class Violation(NamedTuple):
@@ -36,10 +36,18 @@ class Violation(NamedTuple):
     location: Location | None
 
 
-def promote_all(graph: Graph) -> tuple[Graph, list[Violation]]:
-    """Promote past what the policy does not allow; returns the Graph and the violations."""
-    violations: list[Violation] = []
-    return _Promoter(violations).run(graph), violations
+class Promotion(NamedTuple):
+    """What promoting gave: the Graph, what its policy does not allow, and by id the Values that others replaced."""
+
+    graph: Graph
+    violations: list[Violation]
+    replaced: dict[int, Value]
+
+
+def promote_all(graph: Graph) -> Promotion:
+    """Promote past what the policy does not allow."""
+    promoter = _Promoter([])
+    return Promotion(promoter.run(graph), promoter.violations, promoter.known)
 
 
 def refusal(name: str, violations: Sequence[Violation]) -> ImplicitCastError:
@@ -55,7 +63,7 @@ def refusal(name: str, violations: Sequence[Violation]) -> ImplicitCastError:
 class _Promoter:
     """One run over one Graph. Values are shared with the Graph as written: only casts are new."""
 
-    def __init__(self, violations: list[str]):
+    def __init__(self, violations: list[Violation]):
         self.violations = violations
         self.operations: list[Operation] = []
         #: Results of comparisons whose answer is known, by the id of the Value that they stand for.

@@ -12,7 +12,7 @@ import numpy as np
 from tracejit import policies
 from tracejit.dtypes import DType
 from tracejit.errors import TracejitError, VerificationError
-from tracejit.ir import Graph, Literal, Operation, ScalarType, Value
+from tracejit.ir import Callee, Graph, Literal, Operation, ScalarType, Value
 from tracejit.ops.record import RECORDS, Op
 from tracejit.passes.inference import infer
 from tracejit.printer import mark_operation
@@ -101,6 +101,8 @@ class _Verifier:
         elif op is not None:
             self._check_types(operation, op)
             self._check_writes(operation, op)
+        if operation.name == "no_bad_index":  # what index checks in regions tell is threaded through like state
+            self.state.add(id(operation.result))
         for value in operation.results:
             self._define(value, operation)
 
@@ -151,4 +153,4 @@ def _allowed(attribute: Any) -> bool:
         return all(map(_allowed, attribute))
     if isinstance(attribute, np.ndarray):
         return type(attribute) is np.ndarray and attribute.dtype.isnative
-    return attribute is None or isinstance(attribute, DType) or type(attribute) in (bool, int, float, complex, str)
+    return attribute is None or isinstance(attribute, DType) or type(attribute) in (bool, int, float, complex, str, Callee)

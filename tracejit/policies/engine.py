@@ -23,6 +23,7 @@ from tracejit.policies.tables import (
     Node,
     complete_joins,
     complete_scalars,
+    read_dtype,
     read_grid,
     read_joins,
     weak_grid,
@@ -129,7 +130,8 @@ class Policy:
     - `dialect`: the operators' (`r1.1`, `2.x`). `out_of_range`: what a Python int does that its dtype cannot hold
       (`error`, `wrap`). `numpy_scalars` count as a Python scalar (`python`), a 0-d tensor (`tensor`), or a scalar of
       value and dtype (`value`). `needs_values`: scalars' values decide. `reports_casts`: conversions are violations.
-    - `algorithm` replaces the tables where a system's rule is none. `source` says whose rules these are.
+    - `algorithm` replaces the tables where a system's rule is none. `source` says whose rules these are, and
+      `documented` of which dtypes and kinds of scalars the system's own pages speak (without it, of all).
 
     >>> from tracejit.policies import Operand, Policy
     >>> import tracejit
@@ -153,6 +155,7 @@ class Policy:
     needs_values: bool = False
     reports_casts: bool = False
     algorithm: Callable[[Policy, tuple[Operand, ...]], Decision] | None = None
+    documented: str | None = None
     _joins: Joins = field(init=False)
     _grid: Grid = field(init=False)
     _zero_d: Grid | None = field(init=False)
@@ -191,6 +194,13 @@ class Policy:
         from tracejit import policies  # the registry, which is made of policies
 
         return policies.get, (self.name,)
+
+    def documents(self, *nodes: Node) -> bool:
+        """Say whether the system's own pages speak of all these dtypes and kinds of Python scalars."""
+        if self.documented is None:
+            return True
+        known = {word if word in KINDS else read_dtype(word) for word in self.documented.split()}
+        return known.issuperset(nodes)
 
     def rule(self, name: str) -> Rule:
         """Return one of the policy's rules by name (KeyError for another)."""

@@ -33,4 +33,5 @@ MINDSPORE = Policy(
         "not-combined": f"Only the nine dtypes {_ORDER} are converted to each other; Python complex numbers combine "
         "with complex tensors only.",
     },
+    documented="b1 u8 i8 i16 i32 i64 f16 f32 f64 bool int float",
 )

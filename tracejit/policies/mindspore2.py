@@ -37,6 +37,7 @@ MINDSPORE2 = Policy(
         "not-combined": "The dtypes uint16, uint32 and uint64 combine with bool and themselves only, Python complex "
         "numbers with nothing.",
     },
+    documented="b1 u8 i8 i16 i32 i64 f16 f32 f64 bool int float",
     dialect="2.x",
     out_of_range="wrap",
 )

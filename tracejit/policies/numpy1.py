@@ -30,6 +30,8 @@ TENSORS = """
     bf16 < f32
     u16,u32,u64,i16,i32,i64,f16 bf16 = -
 """
+#: bfloat16 is a dtype of ml_dtypes, of which NumPy's pages know nothing.
+NUMPYS_OWN = "b1 u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 c64 c128 bool int float complex"
 #: The table is not associative: NumPy starts from the highest dtype, by kind, then width.
 FOLD_ORDER = tuple(
     BY_NAME[name]
@@ -61,6 +63,7 @@ NUMPY1 = Policy(
         "object-result": "A Python int beyond 64 bits makes the result NumPy's dtype object, which no tensor has.",
         "value-needed": "A scalar or 0-d tensor counts as the least dtype that holds its value.",
     },
+    documented=NUMPYS_OWN,
     numpy_scalars="value",
     needs_values=True,
 )

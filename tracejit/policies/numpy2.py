@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracejit.dtypes import bool_, complex128, float64, int64
 from tracejit.policies.engine import Policy
-from tracejit.policies.numpy1 import FOLD_ORDER, TENSORS
+from tracejit.policies.numpy1 import FOLD_ORDER, NUMPYS_OWN, TENSORS
 
 NUMPY2 = Policy(
     name="numpy2",
@@ -32,5 +32,6 @@ NUMPY2 = Policy(
         "precision, complex64 at least.",
         "not-combined": "NumPy has no common dtype for bfloat16 and float16, or integers of more than 8 bits.",
     },
+    documented=NUMPYS_OWN,
     numpy_scalars="tensor",
 )

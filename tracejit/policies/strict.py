@@ -11,5 +11,6 @@ STRICT = replace(
     name="strict",
     source="tracejit's own: decides as `mindspore` does, so that a program that passes computes the same there. A "
     "Python scalar of the tensor's kind or a lower one adopts its dtype silently; every other conversion is reported.",
+    documented=None,
     reports_casts=True,
 )

@@ -22,5 +22,6 @@ TENSORFLOW = Policy(
     rules={
         "not-combined": "TensorFlow converts no tensor implicitly, and a Python scalar only to a dtype that takes it."
     },
+    documented="b1 u8 u16 u32 u64 i8 i16 i32 i64 bf16 f16 f32 f64 c64 c128 int float complex",
     out_of_range="wrap",
 )

@@ -52,5 +52,6 @@ TORCH = Policy(
         "not-combined": "PyTorch does not promote between uint16, uint32 or uint64 and bool, other integers or "
         "complex; complex32 is no dtype of tracejit.",
     },
+    documented="b1 u8 i8 i16 i32 i64 bf16 f16 f32 f64 c64 c128 bool int float complex",
     out_of_range="wrap",
 )
