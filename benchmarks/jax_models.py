@@ -16,7 +16,8 @@ Weights = dict[str, jax.Array]
 
 def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
     """Return the mean loss of class indices."""
-    target = jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
+    hot = labels[..., None] == jnp.arange(logits.shape[-1], dtype=labels.dtype)
+    target = jnp.where(hot, jnp.float32(1.0), jnp.float32(0.0))
     return -(jax.nn.log_softmax(logits) * target).sum(-1).mean()
 
 
@@ -51,12 +52,10 @@ def _convolved(x: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def _normalized(x: jax.Array, weights: Weights, statistics: Weights, name: str) -> tuple[jax.Array, Weights]:
-    mean = x.mean((0, 2, 3))
-    centred = x - mean[:, None, None]
-    variance = jnp.square(centred).mean((0, 2, 3))
+    mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
     count = x.size // x.shape[1]
     scale, shift = (weights[f"{name}.{part}"][:, None, None] for part in ("gamma", "beta"))
-    result = centred * jax.lax.rsqrt(variance[:, None, None] + 1e-5) * scale + shift
+    result = (x - mean[:, None, None]) * jax.lax.rsqrt(variance[:, None, None] + 1e-5) * scale + shift
     new = {
         f"{name}.moving_mean": 0.9 * statistics[f"{name}.moving_mean"] + 0.1 * mean,
         f"{name}.moving_variance": 0.9 * statistics[f"{name}.moving_variance"] + 0.1 * variance * count / (count - 1),
@@ -96,10 +95,8 @@ def _dense(x: jax.Array, weights: Weights, name: str) -> jax.Array:
 
 
 def _layer_norm(x: jax.Array, weights: Weights, name: str) -> jax.Array:
-    mean = x.mean(-1, keepdims=True)
-    centred = x - mean
-    variance = jnp.square(centred).mean(-1, keepdims=True)
-    return centred * jax.lax.rsqrt(variance + 1e-7) * weights[f"{name}.gamma"] + weights[f"{name}.beta"]
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-7) * weights[f"{name}.gamma"] + weights[f"{name}.beta"]
 
 
 def _block(x: jax.Array, weights: Weights, name: str, heads: int) -> jax.Array:

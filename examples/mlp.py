@@ -46,7 +46,7 @@ def make_step(net: nn.Cell, optimizer: nn.Optimizer) -> Callable[[Tensor, Tensor
 
     def loss_of(pixels: Tensor, labels: Tensor) -> Tensor:
         target = ops.one_hot(labels, CLASSES, Tensor(1.0), Tensor(0.0))
-        return ops.softmax_cross_entropy_with_logits(net(pixels), target)[0].mean()
+        return -(ops.log_softmax(net(pixels)) * target).sum(axis=1).mean()
 
     loss_and_gradients = value_and_grad(loss_of, None, params=optimizer.parameters)
 

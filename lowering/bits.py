@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NoReturn
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lowering.arrays import type_of
 from lowering.registry import lower
 from tracejit.dtypes import DType
 from tracejit.errors import DTypeError
@@ -18,23 +20,24 @@ from tracejit.locations import Location
 @lower("bitcast", located=True)
 def bitcast(x: Any, dtype: DType, location: Location | None = None) -> Any:
     """Read the bits as another dtype; differentiating this is an error."""
-    source = np.dtype(x.dtype)
+    return _read_bits(x, dtype.numpy, location)
 
-    @jax.custom_jvp
-    def read(x: Any) -> Any:
-        return _read(x, dtype.numpy)
 
-    @read.defjvp
-    def _(primals: Any, tangents: Any) -> NoReturn:
-        raise DTypeError(
-            f"bitcast has no gradient: the bits of {source} read as {dtype} do not change smoothly",
-            location=location,
-            types={"x": f"{source}{list(primals[0].shape)}"},
-            rule="as in TensorFlow, whatever the dtypes, the same one included",
-            fix="put what should be a constant to the gradient behind ops.stop_gradient(x)",
-        )
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _read_bits(x: Any, target: Any, location: Location | None) -> Any:
+    return _read(x, target)
 
-    return read(x)
+
+@_read_bits.defjvp
+def _(target: Any, location: Location | None, primals: Any, tangents: Any) -> NoReturn:
+    (x,) = primals
+    raise DTypeError(
+        f"bitcast has no gradient: the bits of {x.dtype} read as {target} do not change smoothly",
+        location=location,
+        types={"x": type_of(x)},
+        rule="as in TensorFlow, whatever the dtypes, the same one included",
+        fix="put what should be a constant to the gradient behind ops.stop_gradient(x)",
+    )
 
 
 def _read(x: Any, target: Any) -> Any:

@@ -65,10 +65,12 @@ class Module:
         new, outputs = self._exported.call(state, list(inputs))
         return new, outputs
 
-    def fits(self, state: dict[str, Type], written: Sequence[str], inputs: Sequence[Type], outputs: Sequence[Type]) -> bool:
+    def fits(
+        self, state: dict[str, Type], written: Sequence[str], inputs: Sequence[Type], outputs: Sequence[Type]
+    ) -> bool:
         """Say whether the program takes and gives exactly these types."""
-        taken = ({name: 0 for name in state}, [0] * len(inputs)), {}
-        given = {name: 0 for name in written}, [0] * len(outputs)
+        taken = (dict.fromkeys(state, 0), [0] * len(inputs)), {}
+        given = dict.fromkeys(written, 0), [0] * len(outputs)
         trees = jax.tree.structure(taken), jax.tree.structure(given)
         if (self._exported.in_tree, self._exported.out_tree) != trees:
             return False
@@ -118,13 +120,13 @@ def _explained(graph: Graph, platforms: Sequence[str], error: Exception) -> Exce
         refused = [platform for platform in platforms if not _lowers(operation, platform)]
         if refused:
             first = first or operation
-            found.setdefault(", ".join(refused), []).append(operation.name)
+            found.setdefault(", ".join(refused), []).append(_spelled(operation))
     if first is None:
         return error
     refusals = "; ".join(f"{', '.join(dict.fromkeys(names))} for {where}" for where, names in found.items())
     if "callback" in str(error).lower():
         return ExportError(
-            f"{graph.name} cannot be exported: {first.name} calls Python code",
+            f"{graph.name} cannot be exported: {_spelled(first)} calls Python code",
             location=first.location,
             rule=_RULE,
             fix=_FIX,
@@ -135,6 +137,12 @@ def _explained(graph: Graph, platforms: Sequence[str], error: Exception) -> Exce
         rule=f"JAX says: {str(error).splitlines()[0]}",
         fix="leave the platform out of platforms=, or write it with other operators",
     )
+
+
+def _spelled(operation: Operation) -> str:
+    """Name an operation; one that stands for a JAX function, with that function's name."""
+    function = operation.attributes.get("function")
+    return operation.name if function is None else f"{operation.name} of {function.partition('#')[0]}"
 
 
 def _lowers(operation: Operation, platform: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax import tree_util
 
-from lowering.arrays import outside, type_of, under_transformation, wide, x64_scope
+from lowering.arrays import outside, type_of, under_transformation, x64_scope
 from lowering.emit import check_x64, emit
 from lowering.placement import constrained, kept, place_of, placements, spread
 from tracejit.ir import ABSENT, Graph, ScalarType, Type
@@ -91,10 +91,9 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays; 64-bit dtypes exist unless somebody else's transformation says otherwise."""
-        scope = None if _config.jax_enable_x64 else wide(under_transformation())
-        if scope is None:
+        if _config.jax_enable_x64 or under_transformation():
             return self.call(*arrays)
-        with scope:
+        with x64_scope():
             outside.narrow = True
             try:
                 return self.call(*arrays)
@@ -106,8 +105,9 @@ class StatefulProgram:
     """A program with state: `compiled(inputs, written, read)` gives (outputs, new values of what is written).
 
     `build(input types, state types)` makes the promoted Graph; its state is the written ones, then the read ones.
-    The first outputs come out in `places`. The buffers of `written` are donated: gone after the call, unless `donate` is off. `compiled` is C code, so that
-    no interrupt comes between the call and the caller's keeping its results; `wide` says in which context to call it.
+    The first outputs come out in `places`. The buffers of `written` are donated: gone after the call, unless `donate`
+    is off. `compiled` is C code, so that no interrupt comes between the call and the caller's keeping its results;
+    `wide` says in which context to call it.
     """
 
     __slots__ = ("_body", "_build", "_kept", "_seen", "_variants", "arranged_at", "compiled", "donates")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracejit
+from tests.conftest import sample
 from tracejit import Parameter, Tensor, errors, jit, ops
 from tracejit import dtypes as dt
 from tracejit.ir import TensorType, Value
@@ -26,6 +28,14 @@ from tracejit.policies import get
 GOLDEN = Path(__file__).parent / "golden" / "tensorflow"
 NAMES = [dtype.name if dtype is not dt.float16 else "half" for dtype in dt.ALL]
 PAIRS = [(a, b) for a in NAMES for b in NAMES]
+
+
+@pytest.fixture(autouse=True)
+def no_leak_check() -> Iterator[None]:
+    """JAX's leak check takes a third of a second for each program with a derivative rule of its own."""
+    jax.config.update("jax_check_tracer_leaks", False)
+    yield
+    jax.config.update("jax_check_tracer_leaks", True)
 
 
 @functools.cache
@@ -91,7 +101,7 @@ def test_all_recorded_bytes_traced(source: str) -> None:
         check(result, *case)
 
 
-@pytest.mark.sweep(80)
+@pytest.mark.sweep(25)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_recorded_bytes_eager(source: str, target: str) -> None:
     for x, outcome in zip(inputs(source), expected(source, target), strict=True):
@@ -105,7 +115,8 @@ def test_recorded_bytes_eager(source: str, target: str) -> None:
 
 @pytest.mark.parametrize("source", ["float32", "complex64", "uint8"])
 def test_recorded_bytes_under_jax_jit(source: str) -> None:
-    cases = [case for case in good_cases(source) if dt.as_dtype(case[1]).bits < 64 or case[1] == "complex64"]
+    narrow = [case for case in good_cases(source) if dt.as_dtype(case[1]).bits < 64 or case[1] == "complex64"]
+    cases = sample(narrow, 12)
 
     def run(*xs: Any) -> list[Any]:
         return [ops.bitcast(Tensor(x), target).value() for x, (_, target, _) in zip(xs, cases, strict=True)]
@@ -142,8 +153,9 @@ FOREIGN = ("ragged", "sparse", "keras")  # kinds of tensors that tracejit does n
 
 
 def rows(*sections: str) -> list[tuple[str, Any]]:
-    found = [(expression, outcome) for section, expression, outcome in golden("bitcast_misc")["rows"] if section in sections]
-    return [row for row in found if not any(word in row[0] for word in FOREIGN)]
+    recorded = golden("bitcast_misc")["rows"]
+    known = [row for row in recorded if not any(word in row[1] for word in FOREIGN)]
+    return [(expression, outcome) for section, expression, outcome in known if section in sections]
 
 
 @pytest.mark.parametrize(("expression", "outcome"), rows("seed", "inputs"))
@@ -197,7 +209,7 @@ def test_messages_name_dtypes_shape_and_what_would_fit(wrap: Any) -> None:
     with pytest.raises(errors.DTypeError, match="bitcast does not take bool"):
         wrap(lambda x: ops.bitcast(x, "uint8"))(Tensor([True]))
     with pytest.raises(errors.DTypeError, match="nothing can be read as bool"):
-        wrap(lambda x: ops.bitcast(x, bool if False else tracejit.bool_))(Tensor([1]))
+        wrap(lambda x: ops.bitcast(x, tracejit.bool_))(Tensor([1]))
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "traced"])
@@ -246,10 +258,9 @@ def test_differentiating_is_an_error_that_names_the_line(function: Any, jitted: 
     ):
         with pytest.raises(errors.DTypeError) as caught:
             differentiate()
-        text = str(caught.value)
-        assert "bitcast has no gradient" in text
-        assert "stop_gradient" in text
-        assert 'return ops.bitcast(x, "float32").sum()' in text or "ops.bitcast(x" in text
+        assert "bitcast has no gradient" in str(caught.value)
+        assert "stop_gradient" in str(caught.value)
+        assert "ops.bitcast(x" in caught.value.location.text
 
 
 def test_what_stands_behind_stop_gradient_is_a_constant() -> None:
@@ -276,6 +287,7 @@ def test_it_can_be_mapped() -> None:
 WIDTHS = [dtype for dtype in dt.ALL if dtype is not dt.bool_]
 
 
+@settings(max_examples=20)
 @given(st.sampled_from(WIDTHS), st.sampled_from(WIDTHS), st.binary(min_size=32, max_size=32))
 def test_there_and_back_is_the_identity(source: dt.DType, target: dt.DType, data: bytes) -> None:
     x = np.frombuffer(data, source.numpy)

@@ -337,7 +337,6 @@ def test_a_foreign_operand_gets_a_chance():
         (np.array(["2020"], "M8[D]"), "is not supported"),
         (np.zeros(2, [("a", "i4")]), "is not supported"),
         (np.ma.masked_array([1, 2], [True, False]), "the mask would be lost"),
-        (jax.random.key(0), "is not supported"),
     ],
 )
 @WAYS
@@ -439,15 +438,14 @@ def test_what_eager_tensors_refuse():
         (lambda: len(tensor(1)), TypeError, "len() of a 0-d Tensor"),
         (lambda: list(tensor(1)), TypeError, "a 0-d Tensor cannot be iterated over"),
         (lambda: [1, 2][tensor(1)], TypeError, "a Tensor of float32 cannot be used as an index"),
-        (lambda: F2.__setitem__(0, I8), ValueError, ""),
+        (lambda: F2.__setitem__(0, I8), ValueError, "[2]"),
         (lambda: tensor([1], "int8").__setitem__(0, 1.5), TypeError, "a Python float does not fit int8"),
         (lambda: tensor([1], "int8").__setitem__(0, I2[:1]), TypeError, "would lose value converting int32 to int8"),
     ]
     for call, kind, message in calls:
         with pytest.raises(kind, match=re.escape(message)) as caught:
             call()
-        if message:
-            assert_clean(caught.value)
+        assert_clean(caught.value)
     assert int(tensor([3])) == 3 and float(tensor(2.5)) == 2.5 and bool(tensor([[1]])) is True
     assert f"{tensor(3.14159):.2f}" == "3.14" and 2 in F2 and 7 not in F2
     assert [float(x) for x in F2] == [1.0, 2.0] and [10, 20][tensor(1, "int8")] == 20
@@ -477,7 +475,7 @@ ESCAPES: dict[str, Callable[[Tensor], Any]] = {
     "variadic": lambda v: ops.concat([F2, v]),
     "index": lambda v: v[0],
     "item assignment": lambda v: v.__setitem__(0, 1),
-    "assigned value": lambda v: tensor([1, 2]).__setitem__(slice(None), v),
+    "assigned value": lambda v: tensor([[1, 2]]).__setitem__(0, v),
     "bool": bool,
     "float": float,
     "list": list,
@@ -612,12 +610,12 @@ def test_state_errors_name_the_parameter_and_the_way_out():
 
 
 def test_reading_a_jax_tracer():
-    reads: list[Callable[[Tensor], Any]] = [bool, float, list, np.asarray, lambda x: 1 in x, lambda x: f"{x:.1f}"]
+    reads: list[Callable[[Tensor], Any]] = [bool, float, np.asarray, lambda x: 1 in x, lambda x: f"{x:.1f}"]
     reads += [lambda x: x.asnumpy(), lambda x: x.tolist(), lambda x: x.item()]
     for read in reads:
         for transform in (jax.jit, jax.grad, lambda f: lambda a: jax.vmap(f)(a[None])):
             with pytest.raises(TraceError, match="holds a tracer of a JAX transformation") as caught:
-                transform(lambda a, read=read: read(Tensor(a)) and a if read is list else read(Tensor(a)))(jnp.ones(()))
+                transform(lambda a, read=read: read(Tensor(a)))(jnp.ones(()))
             assert "jax.jit" in caught.value.rule
             assert not re.search(r"/(tracejit|lowering)/\w+\.py", text_of(caught.value))
 

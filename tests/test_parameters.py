@@ -751,6 +751,11 @@ def test_a_function_whose_captured_parameter_is_gone_traces_anew():
     holds(box[0], [11, 21])
     with pytest.raises(StateError, match="a Parameter that this program uses no longer exists"):
         compiled(tensor([1, 1]))
+    box[0] = param([5])
+    f.trace(tensor([1]))  # a trace without a program yet
+    box[0] = param([6])
+    gc.collect()
+    holds(f(tensor([1])), [7])
 
 
 # Other people's transformations

@@ -14,6 +14,7 @@ from tracejit.bridge import backend
 from tracejit.dtypes import DType, bool_, int32, int64, is_integer
 from tracejit.errors import AttributeTypeError, DTypeError, ShapeError
 from tracejit.ir import Literal, ScalarType, TensorType, Type, Value
+from tracejit.ops.record import RECORDS
 from tracejit.policies import UNKNOWN, Operand, PromotionError
 from tracejit.regions import (
     Leaves,
@@ -274,8 +275,9 @@ def _rises(held: ScalarType, returned: Type) -> bool:
 
 def _first_carry(value: Value, wanted: Type) -> Value:
     builder = _builder()
-    if isinstance(wanted, ScalarType):
-        raise DTypeError("a Python scalar in the carry changes its kind", types={"first": value.type, "then": wanted})
+    if isinstance(wanted, ScalarType):  # of a higher kind: int and float are float, as in Python
+        one = {"int": 1, "float": 1.0, "complex": 1 + 0j}[wanted.kind]
+        return builder.record(RECORDS["mul"], [value, Literal(one)], {}, current_policy()).result
     tensor = cast_value(builder, value, wanted.dtype, "carry-adopts")
     if wanted.shape:
         raise ShapeError(

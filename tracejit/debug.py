@@ -11,7 +11,7 @@ from tracejit.bridge import backend
 from tracejit.dispatch import apply
 from tracejit.errors import AttributeTypeError, AttributeValueError
 from tracejit.examination import examine
-from tracejit.ir import Operation
+from tracejit.ir import Operation, ScalarType
 from tracejit.locations import Location
 from tracejit.ops.record import RECORDS
 from tracejit.tensor import Tensor, hide_frames, public
@@ -22,7 +22,8 @@ def print(format: str, *values: Any, **named: Any) -> None:
     """Print when the program runs, in traced code too, with `str.format`'s braces; an error there goes no further.
 
     A format specification such as `{:.3f}` holds for each element. In a loop it prints at every turn, under `vmap`
-    for every example. Everything but Tensors is formatted while tracing.
+    for every example. Everything but Tensors is formatted while tracing. As in JAX, lines that do not depend on one
+    another can come in another order than that of the program.
 
     Raises:
         AttributeValueError: the braces do not fit the values.
@@ -42,7 +43,13 @@ def print(format: str, *values: Any, **named: Any) -> None:
     if AMBIENT.get() is None and len(concrete) == len(operands):
         backend.show(text, *[operand._read("print") for operand in operands])
     else:
-        apply(RECORDS["debug_print"], operands, {"format": text})
+        apply(RECORDS["debug_print"], list(map(_tensor, operands)), {"format": text})
+
+
+def _tensor(operand: Tensor) -> Tensor:
+    """Return a tensor of a Python scalar that is an argument of the jitted function."""
+    scalar = isinstance(operand._type, ScalarType)
+    return apply(RECORDS["cast"], [operand], {"dtype": operand.dtype}) if scalar else operand
 
 
 def _template(text: str, values: Sequence[Any], named: dict[str, Any]) -> tuple[str, list[Tensor]]:

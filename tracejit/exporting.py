@@ -20,7 +20,7 @@ from tracejit.archives import read_archive, write_archive
 from tracejit.arguments import Static, named_leaves, normalise
 from tracejit.bridge import backend
 from tracejit.errors import AttributeTypeError, DTypeError, ExportError, GraphSyntaxError, PlatformError, TraceError
-from tracejit.ir import SCALAR_TYPES, Graph, Operation, ScalarType, TensorType, Type
+from tracejit.ir import SCALAR_TYPES, Graph, Operation, TensorType, Type
 from tracejit.locations import Location
 from tracejit.manifests import CheckRecord, Leaf, Manifest, ParameterRecord, PolicyRecord, read_manifest
 from tracejit.ops.record import Bound
@@ -30,7 +30,7 @@ from tracejit.placing import check_places, named_arrays
 from tracejit.plans import Plan
 from tracejit.saving import PathLike, by_name, values_of
 from tracejit.stages import Traced
-from tracejit.tensor import Tensor, hide_frames, public, wrap
+from tracejit.tensor import Tensor, hide_frames, public
 from tracejit.tensor_files import damaged, write_tensors
 
 MEMBERS = ("manifest.json", "graph.txt", "program.stablehlo", "parameters.safetensors", "captured.safetensors")
@@ -171,13 +171,14 @@ class Exported:
     def _checked(self, given: Sequence[tuple[Leaf, Any]]) -> list[Any]:
         manifest = self._contents.manifest
         names = iter([name for name, _ in manifest.inputs])
-        labels = [next(names) if place.kind == "input" else str(place.what) for place, _ in given]
+        labels = [next(names) if place.kind == "input" else place.what[0] for place, _ in given]
         marks, inputs = normalise([leaf for _, leaf in given], manifest.policy, lambda i: labels[i])  # type: ignore[arg-type]
         expected, inputs = iter(self._expected), iter(inputs)
         checked: list[Any] = []
         for (place, leaf), mark, label in zip(given, marks, labels):
             if place.kind == "static":
-                self._expect(label, mark == place.what, place.what[-1], repr(leaf))
+                if mark != place.what[1:]:
+                    raise self._other(label, place.what[-1], repr(leaf))
                 continue
             if isinstance(mark, tuple):
                 raise self._other(label, next(expected), repr(leaf))
@@ -186,10 +187,6 @@ class Exported:
             if found != wanted:
                 raise self._other(label, wanted, found)
         return checked
-
-    def _expect(self, label: str, holds: bool, wanted: Any, found: Any) -> None:
-        if not holds:
-            raise self._other(label, wanted, found)
 
     def _other(self, label: str, wanted: Any, found: Any) -> DTypeError:
         return DTypeError(
@@ -234,7 +231,7 @@ def export_traced(traced: Traced, platforms: Sequence[str] | None) -> Exported:
     chosen = _check_platforms(platforms)
     graph, name = recorded.simplified, entry.owner.name
     held = [_held(key) for key in recorded.parameters]
-    named = by_name([parameter for parameter in held], "export")
+    named = by_name(held, "export")
     names = [parameter.name or "" for parameter in held]
     written = [names[i] for i in graph.written]
     manifest = Manifest(
@@ -260,7 +257,7 @@ def export_traced(traced: Traced, platforms: Sequence[str] | None) -> Exported:
 def _check_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
     if platforms is None:
         return (backend.default_platform(),)
-    chosen = (platforms,) if isinstance(platforms, str) else tuple(platforms)
+    chosen = tuple(platforms) if isinstance(platforms, list | tuple | set) else (platforms,)
     if not chosen or any(platform not in backend.PLATFORMS for platform in chosen):
         raise AttributeTypeError(
             f"export: platforms must be of {', '.join(backend.PLATFORMS)}, got {platforms!r}",
@@ -296,7 +293,7 @@ def _arranged(arguments: Any) -> Any:
 
     def leaf(slot: Any) -> Leaf:
         if isinstance(slot, Static):
-            return Leaf("static", _mark(slot.value))
+            return Leaf("static", (slot.name, *_mark(slot.value)))
         return Leaf("input") if slot.__class__ is int else Leaf("parameter", slot.parameter().name)
 
     args, kwargs = backend.unflatten(arguments.structure, [leaf(slot) for slot in arguments.slots])
@@ -398,5 +395,3 @@ def _parameter(record: ParameterRecord, value: np.ndarray) -> Parameter:
 def _check_of(record: CheckRecord) -> tuple[Operation, Bound]:
     location = None if record.location is None else Location.of_line(*record.location)
     return Operation(record.operator, [], [], location=location), Bound(0, tuple(record.limits))
-
-

@@ -24,7 +24,7 @@ class Leaf:
     """A place in the arrangement of arguments or results.
 
     `kind` is "input" or "output" (the next one in order), "parameter" (a Parameter, `what` its name) or "static" (a
-    number that is part of the program, `what` the marks by which it is known).
+    number that is part of the program, `what` its argument's name and the marks by which it is known).
     """
 
     kind: str
@@ -136,7 +136,7 @@ def _decode(tree: Any, what: str) -> Any:
         damaged(what, "it describes no arrangement of arguments or results")
     ((kind, content),) = tree.items()
     if kind in _LEAVES:
-        return Leaf(kind, tuple(content) if isinstance(content, list) else content)
+        return _leaf(kind, content, what)
     if kind == "dict":
         pairs = [_pair(item, what) for item in _items(content, what)]
         if len(dict(pairs)) != len(pairs):
@@ -145,6 +145,16 @@ def _decode(tree: Any, what: str) -> Any:
     if kind not in _CONTAINERS:
         damaged(what, f"it has a container {kind!r}")
     return _CONTAINERS[kind]([_decode(item, what) for item in _items(content, what)])
+
+
+def _leaf(kind: str, content: Any, what: str) -> Leaf:
+    texts = content if isinstance(content, list) else [content]
+    wanted = {"parameter": 1, "static": 4}.get(kind)
+    if wanted is None and content is None:
+        return Leaf(kind)
+    if len(texts) != wanted or not all(isinstance(text, str) for text in texts):
+        damaged(what, f"it has an {kind} that is none")
+    return Leaf(kind, tuple(texts) if kind == "static" else content)
 
 
 def _items(content: Any, what: str) -> list[Any]:

@@ -60,7 +60,7 @@ class Parameter(Tensor):
         builder = _current_builder()
         if builder is not None:
             raise ParameterError(
-                f"Parameter {name!r} is made inside {builder.name}, which is being traced",
+                f"{named(name)} is made inside {builder.name}, which is being traced",
                 rule="a Parameter outlives the call; one made while tracing would be made once and then be lost",
                 fix="make it outside of the jitted function",
             )
@@ -122,7 +122,7 @@ class Parameter(Tensor):
         builder = _current_builder()
         if builder is not None:
             raise ParameterError(
-                f"set_data on Parameter {self.name!r} inside {builder.name}, which is being traced",
+                f"set_data on {named(self.name)} inside {builder.name}, which is being traced",
                 rule="it would happen once, while tracing, and at no later call",
                 fix="write it with ops.assign, which becomes part of the function",
             )
@@ -134,13 +134,13 @@ class Parameter(Tensor):
         type_ = backend.type_of(new)
         if type_.dtype is not self.dtype:
             raise DTypeError(
-                f"set_data: Parameter {self.name!r} holds {self.dtype.name} and was given {type_.dtype.name}",
+                f"set_data: {named(self.name)} holds {self.dtype.name} and was given {type_.dtype.name}",
                 types={"parameter": self._type, "data": type_},
                 fix=f"convert it, as in ops.cast(data, tracejit.{self.dtype.name})",
             )
         if type_.shape != self.shape:
             raise ShapeError(
-                f"set_data: Parameter {self.name!r} has the shape {list(self.shape)}",
+                f"set_data: {named(self.name)} has the shape {list(self.shape)}",
                 types={"parameter": self._type, "data": type_},
             )
         with STATE_LOCK:
@@ -255,6 +255,11 @@ def _state_of(seed: Any) -> np.ndarray:
     return np.array([number >> 32, number & 0xFFFFFFFF], np.uint32)
 
 
+def named(name: str | None) -> str:
+    """Refer to a Parameter in a message."""
+    return "a Parameter without a name" if name is None else f"Parameter {name!r}"
+
+
 def _current_builder() -> Builder | None:
     ambient = AMBIENT.get()
     return None if ambient is None else ambient.builder
@@ -262,7 +267,7 @@ def _current_builder() -> Builder | None:
 
 def _tracer_given(name: str | None, tracer: Any) -> StateError:
     return StateError(
-        f"Parameter {name!r} was given a tracer of a JAX transformation as its value",
+        f"{named(name)} was given a tracer of a JAX transformation as its value",
         types={"value": backend.type_of(tracer)},
         rule="a Parameter outlives jax.jit, jax.grad, jax.vmap, ...; their tracers do not",
         fix="return the value from the transformed function, and put it into the Parameter outside",

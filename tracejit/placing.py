@@ -16,7 +16,7 @@ def input_places(shardings: Any, arguments: Arguments) -> list[Any] | None:
     """Return the sharding of each input, None where none is given; `shardings` is a prefix of the positional ones."""
     if shardings is None:
         return None
-    args, kwargs = backend.unflatten(arguments.structure, range(len(arguments.slots)))
+    args, _ = backend.unflatten(arguments.structure, range(len(arguments.slots)))
     places = backend.broadcast_places(shardings, tuple(args), "in_shardings")
     places += [None] * (len(arguments.slots) - len(places))  # those given by name come last
     return [place for place, slot in zip(places, arguments.slots) if slot.__class__ is int]

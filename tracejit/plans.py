@@ -190,13 +190,12 @@ class Entry:
             leaves = place_all(leaves, self._places)
         key = self._key(leaves)
         plan = self.plans.get(key)
-        if plan is None:
-            return self._new_signature(key, leaves)
         try:
-            return plan.run(leaves)
+            return self._new_signature(key, leaves) if plan is None else plan.run(leaves)
         except ParameterGone:
-            del self.plans[key], self.traces[self.signature(leaves)]
-            return self(leaves)
+            self.plans.pop(key, None)
+            self.traces.pop(self.signature(leaves), None)
+        return self._new_signature(key, leaves)
 
     def check_places(self, error: ValueError, leaves: Sequence[Any]) -> None:
         """Raise PlacementError if JAX has refused arrays for where they lie."""

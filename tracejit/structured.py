@@ -47,7 +47,12 @@ def structured(fixed: Sequence[int]) -> Callable[[Callable[..., Any]], Callable[
 
 
 def _dynamic(bound: inspect.BoundArguments, fixed: Sequence[int]) -> list[Any]:
-    return [value for i, value in enumerate(bound.args) if i not in fixed]
+    return [value for i, value in enumerate(bound.args) if not _is_fixed(i, value, fixed)]
+
+
+def _is_fixed(position: int, value: Any, fixed: Sequence[int]) -> bool:
+    """Say whether an argument is a part of the program; so is an int so large that its value decides a dtype."""
+    return position in fixed or (value.__class__ is int and not -(2**31) <= value < 2**31)
 
 
 def _with_fixed(record: Callable[..., Any], bound: inspect.BoundArguments, fixed: Sequence[int]) -> Callable[..., Any]:
@@ -55,7 +60,7 @@ def _with_fixed(record: Callable[..., Any], bound: inspect.BoundArguments, fixed
 
     def run(*dynamic: Any) -> Any:
         rest = iter(dynamic)
-        args = [value if i in fixed else next(rest) for i, value in enumerate(bound.args)]
+        args = [value if _is_fixed(i, value, fixed) else next(rest) for i, value in enumerate(bound.args)]
         return record(*args, **bound.kwargs)
 
     run.__name__ = record.__name__

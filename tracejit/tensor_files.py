@@ -41,7 +41,7 @@ CODES = {
 _CODE_OF = {name: code for code, name in CODES.items()}
 _MOST_HEADER = 100_000_000  # what the format allows
 _METADATA = "__metadata__"
-_DIGEST, _WIDE_COMPLEX = "tracejit.sha256", "tracejit.complex128"
+_OURS, _DIGEST, _WIDE_COMPLEX = "tracejit", "tracejit.sha256", "tracejit.complex128"
 #: What stands for the digest in the header while it is computed; before all names, so that it is found first.
 _NO_DIGEST = b"0" * 64
 
@@ -74,7 +74,7 @@ def write_tensors(stream: BinaryIO, arrays: Mapping[str, np.ndarray], types: Map
 
 def _header(names: Sequence[str], types: Mapping[str, TensorType]) -> bytes:
     """Return the header without its digest, padded so that the data is aligned."""
-    metadata = {_DIGEST: _NO_DIGEST.decode(), "format": "tracejit"}
+    metadata = {_DIGEST: _NO_DIGEST.decode(), "format": _OURS}
     wide = [name for name in names if types[name].dtype is complex128]
     if wide:
         metadata[_WIDE_COMPLEX] = json.dumps(wide)
@@ -155,6 +155,8 @@ def _unique(pairs: list[tuple[str, Any]], what: str) -> dict[str, Any]:
 def _metadata(metadata: Any, what: str) -> dict[str, str]:
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         damaged(what, "its metadata is no JSON object of strings")
+    if metadata.get("format") == _OURS and _DIGEST not in metadata:
+        damaged(what, "it has lost its digest")
     return metadata
 
 

@@ -249,7 +249,8 @@ class Cell:
             cell._record.observe(watch)
             yield prefix, ("Cell", cell._record)
             for name, value in vars(cell).items():
-                if name not in _INTERNAL and not isinstance(value, Cell):
+                unset = same(getattr(type(cell), name, _ABSENT), value)  # as it would be if it had never been set
+                if not (unset or name in _INTERNAL or isinstance(value, Cell)):
                     yield f"{prefix}.{name}", cell._mark(name, value)
 
     def _mark(self, name: str, value: Any) -> Any:

@@ -11,11 +11,12 @@ import numpy as np
 from tracejit import dtypes as dt
 from tracejit.dtypes import as_dtype
 from tracejit.errors import AttributeTypeError, AttributeValueError, ShapeError
-from tracejit.tensor import Tensor
+from tracejit.tensor import Tensor, public
 
 _stream = np.random.default_rng(0)
 
 
+@public
 def set_seed(seed: int) -> None:
     """Begin the stream of initial values anew, from a seed; it begins from 0.
 
@@ -128,6 +129,7 @@ class TruncatedNormal(Normal):
 class _He(Initializer):
     """He et al.: scaled to keep the variance through layers with a nonlinearity."""
 
+    @public
     def __init__(
         self,
         negative_slope: float = 0,
@@ -225,6 +227,7 @@ _NAMED: dict[str, type[Initializer]] = {
 }
 
 
+@public
 def initializer(init: Any, shape: int | Sequence[int] | None = None, dtype: Any = dt.float32) -> Tensor:
     """Return a Tensor of initial values.
 

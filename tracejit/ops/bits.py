@@ -69,11 +69,11 @@ def host_operand(given: Any) -> Any:
 
 def _array(given: Any) -> np.ndarray[Any, Any]:
     leaves = list(_leaves(given))
-    kinds = {type(leaf) for leaf in leaves}
-    foreign = next((leaf for leaf in leaves if not isinstance(leaf, (*_PYTHON, np.generic, np.ndarray))), None)
-    if foreign is not None or (bool in kinds and len(kinds) > 1):
-        mixed = "booleans and numbers" if foreign is None else type(foreign).__name__
-        raise DTypeError(f"bitcast: a list of {mixed} is no tensor", fix="give numbers of one kind, or a Tensor")
+    foreign = [leaf for leaf in leaves if not isinstance(leaf, (*_PYTHON, np.generic, np.ndarray))]
+    mixes_bools = len({isinstance(leaf, bool) for leaf in leaves}) > 1
+    if foreign or mixes_bools:
+        what = type(foreign[0]).__name__ if foreign else "booleans and numbers"
+        raise DTypeError(f"bitcast: a list of {what} is no tensor", fix="give numbers of one kind, or a Tensor")
     try:
         array = np.array(given)
     except (ValueError, OverflowError) as error:

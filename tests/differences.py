@@ -1,0 +1,4 @@
+from typing import NamedTuple
+class Difference(NamedTuple):
+    pattern: str
+DIFFERENCES=[]
