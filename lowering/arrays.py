@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from tracejit.dtypes import DType, as_dtype
@@ -38,7 +39,7 @@ def is_array(value: Any) -> bool:
 
 def is_tracer(value: Any) -> bool:
     """Say whether a value is a JAX tracer."""
-    return isinstance(value, jax.core.Tracer)
+    return isinstance(value, Tracer)
 
 
 def _clean_trace_state() -> Any:
@@ -50,7 +51,7 @@ def _clean_trace_state() -> Any:
     return states[0]
 
 
-_config = jax.config
+_config: Any = jax.config
 _CLEAN = _clean_trace_state()
 
 
@@ -92,7 +93,7 @@ def wide(transformed: bool) -> Any:
 
 def from_numpy(array: np.ndarray) -> Any:
     """Return a device array of host data that nobody else holds (it may be used without another copy)."""
-    if jax.config.jax_enable_x64 or array.dtype.itemsize < 8:
+    if _config.jax_enable_x64 or array.dtype.itemsize < 8:
         with jax.ensure_compile_time_eval():
             return jax.device_put(array)
     with jax.ensure_compile_time_eval(), x64_scope():

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax import tree_util
 
 from lowering.arrays import is_array, user_x64, x64
+from lowering.jaxprs import primitives
 from lowering.registry import lower
 from tracejit.dtypes import as_dtype
 from tracejit.errors import DTypeError, StateError
@@ -86,7 +87,7 @@ class ForeignCall:
         with scope(self.wide or any(type_.dtype.name in _WIDE for type_ in types)):
             jaxpr, found = jax.make_jaxpr(run, return_shape=True)(*specs)
         results = tuple([TensorType(as_dtype(spec.dtype), spec.shape) for spec in found])
-        return Foreseen(results, structures[-1], _has_callback(jaxpr.jaxpr))
+        return Foreseen(results, structures[-1], _calls_back(jaxpr.jaxpr))
 
 
 def scope(wide: bool) -> Any:
@@ -119,15 +120,8 @@ def _array(leaf: Any, name: str) -> Any:
         ) from None
 
 
-def _has_callback(jaxpr: Any) -> bool:
-    for equation in jaxpr.eqns:
-        if "callback" in equation.primitive.name and equation.primitive.name != "debug_callback":
-            return True
-        for value in equation.params.values():
-            inner = [getattr(x, "jaxpr", x) for x in (value if isinstance(value, tuple | list) else (value,))]
-            if any(_has_callback(x) for x in inner if hasattr(x, "eqns")):
-                return True
-    return False
+def _calls_back(jaxpr: Any) -> bool:
+    return any("callback" in name and name != "debug_callback" for name in primitives(jaxpr))
 
 
 @lower("jax_call", "jax_callback")

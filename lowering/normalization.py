@@ -112,5 +112,5 @@ def dropout(x: Any, key: Any, p: float, training: bool) -> Any:
         return x
     if p == 1:
         return jnp.zeros_like(x)
-    kept = jax.random.bernoulli(as_key(key), 1 - p, x.shape)
+    kept = jax.random.bernoulli(as_key(key), jnp.float32(1 - p), x.shape)  # the same bits with 64-bit mode on and off
     return jnp.where(kept, x / (1 - p), jnp.zeros((), x.dtype))

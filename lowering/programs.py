@@ -19,7 +19,7 @@ from lowering.placement import constrained, kept, place_of, placements, spread
 from tracejit.ir import ABSENT, Graph, ScalarType, Type
 from tracejit.locations import user_traceback
 
-_config = jax.config
+_config: Any = jax.config
 
 
 class Failed:

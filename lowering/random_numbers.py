@@ -61,7 +61,7 @@ def randint(key: Any, low: int, high: int, size: Shape, dtype: DType) -> Any:
 @lower("bernoulli")
 def bernoulli(x: Any, p: Any, key: Any) -> Any:
     """Draw zeros and ones."""
-    p = 0.5 if p is None else jnp.broadcast_to(p, x.shape)
+    p = jnp.float32(0.5) if p is None else jnp.broadcast_to(p, x.shape)
     return lax.convert_element_type(jax.random.bernoulli(as_key(key), p, x.shape), x.dtype)
 
 

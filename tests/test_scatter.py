@@ -76,8 +76,8 @@ def test_recorded_case(policy: str, case: recorded.Case) -> None:
 
 
 def check_case(policy: str, case: recorded.Case) -> None:
-    forms = list(FORMS) if "duplicates" in case.note else ["function", "jitted class"]
-    for form in forms if policy == "mindspore" else forms[:1]:
+    forms = ["function", "class", "jitted class"] if "duplicates" in case.note else ["function", "class"]
+    for form in FORMS if full() else forms:
         operands = [recorded.operand(entry) for entry in case.inputs]
         if case.raises is not None:
             kind = recorded.error_class(case.note)

@@ -14,7 +14,7 @@ from tracejit.dtypes import BY_CODE, BY_NAME, DType, as_dtype
 from tracejit.errors import AttributeValueError, DTypeError
 from tracejit.ir import TensorType
 
-_TENSOR = re.compile(r"(\w+)\[([\d,\s]*)\]")
+_TENSOR = re.compile(r"(\w+)\[([^\]]*)\]")
 _KEYWORD = re.compile(r"([A-Za-z_]\w*)=(.*)")
 _FIX = "write tensors as f32[8,16] (f32[] for a 0-d one) and Python scalars as 2, 2.5, True or 1j"
 
@@ -93,10 +93,10 @@ def _read_tensor(word: str) -> TensorType | None:
     dtype = BY_CODE.get(code) or BY_NAME.get(code)
     if dtype is None:
         raise AttributeValueError(f"{word!r}: {code!r} is no dtype", fix=f"use one of {', '.join(BY_CODE)}")
-    try:
-        return TensorType(dtype, [int(length) for length in lengths.split(",") if length.strip()])
-    except ValueError:
-        raise AttributeValueError(f"{word!r}: [{lengths}] is no shape", fix=_FIX) from None
+    words = [length.strip() for length in lengths.split(",")] if lengths.strip() else []
+    if not all(length.isdecimal() for length in words):
+        raise AttributeValueError(f"{word!r}: [{lengths}] is no shape", fix=_FIX)
+    return TensorType(dtype, [int(length) for length in words])
 
 
 def _read_scalar(word: str) -> bool | int | float | complex | None:

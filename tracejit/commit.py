@@ -23,9 +23,9 @@ from tracejit.parameter import STATE_LOCK, Parameter
 from tracejit.tensor import Tensor
 
 #: What a program is called with: inputs, the old values of what is written, and what is only read.
-Raw = tuple[list[Any], list[Any], list[Any]]
+Raw = tuple[Sequence[Any], list[Any], list[Any]]
 
-_set_data = Tensor._data.__set__  # type: ignore[attr-defined]  # the slot's own setter: C code, no interrupt inside
+_set_data = Tensor._data.__set__  # the slot's own setter: C code, no interrupt inside
 
 
 def set_all(parameters: Sequence[Parameter], arrays: Sequence[Any]) -> None:
@@ -36,7 +36,7 @@ def set_all(parameters: Sequence[Parameter], arrays: Sequence[Any]) -> None:
 
 def run_stateful(
     program: Any,
-    inputs: Callable[[], list[Any]],
+    inputs: Callable[[], Sequence[Any]],
     written: Sequence[Parameter],
     read: Sequence[Parameter],
     check: Callable[[Any], None] | None = None,

@@ -178,8 +178,10 @@ def compare(function: Callable[..., Any], policies: Sequence[str | Policy] | Non
     >>> comparison.agree
     True
     """
+    from tracejit.explanation import check_function
     from tracejit.tensor import public
 
+    check_function("compare", function)
     chosen = [known.get(policy) for policy in (known.names() if policies is None else policies)]
 
     @functools.wraps(function, updated=())

@@ -132,7 +132,7 @@ class PlacementError(TracejitError, ValueError):
 
 
 class GradientError(TracejitError, ValueError):
-    """A function that has no gradient, going back: it loops until a condition ends it."""
+    """A derivative that a function does not have: a loop of unknown length going back, `custom_vjp` going forward."""
 
 
 class X64Error(TracejitError, TypeError):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tracejit import policies
 from tracejit.display import STYLES, Segment, Sheet, element, escape, fragment, place, plural, row, source
+from tracejit.errors import AttributeTypeError
 from tracejit.ir import TensorType
 from tracejit.locations import Location
 from tracejit.policies import Policy
@@ -162,6 +163,7 @@ def explain_casts(function: Callable[..., Any], promotion: str | Policy | None =
     """
     from tracejit.tensor import public
 
+    check_function("explain_casts", function)
     policy = None if promotion is None else policies.get(promotion)
 
     @functools.wraps(function, updated=())
@@ -171,6 +173,12 @@ def explain_casts(function: Callable[..., Any], promotion: str | Policy | None =
         return explain_examination(examine(function, args, kwargs, policy))
 
     return public(explain)
+
+
+def check_function(asked: str, function: Any) -> None:
+    """Refuse at once what cannot be called: the function of `explain_casts`, `compare` or `report`."""
+    if not callable(function):
+        raise AttributeTypeError(f"{asked} takes a function, got {function!r}", fix=f"write {asked}(f)(*args)")
 
 
 def explain_examination(examined: Any) -> Explanation:

@@ -340,9 +340,8 @@ class _WeakMethod:
 
     def __init__(self, function: Callable[..., Any], instance: weakref.ref[Any]):
         self._function, self._instance = function, instance
-        self.__code__ = getattr(function, "__code__", None)
-        functools.update_wrapper(self, function, updated=())
-        del self.__wrapped__  # whose signature has `self`
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__code__, self.__doc__ = getattr(function, "__code__", None), function.__doc__
         first, *rest = inspect.signature(function).parameters.values()
         self.__signature__ = inspect.Signature(rest if first.kind != first.VAR_POSITIONAL else [first, *rest])
 

@@ -80,6 +80,10 @@ class Location:
         """The source text of the line, stripped; empty where the source cannot be read."""
         return self._resolve()[2]
 
+    def with_text(self) -> Location:
+        """Return the same place with the source text of its line."""
+        return Location(self._code, self._lasti) if self._code is not None else self
+
     @property
     def function(self) -> str:
         """The name of the function that holds the line; empty if only file and line are known."""

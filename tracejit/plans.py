@@ -387,7 +387,8 @@ def _result(builder: Builder, name: str, leaf: Any, policy: Policy) -> Value:
     if isinstance(value.type, ScalarType):
         attributes = {"dtype": value.type.dtype, "rule": "returned-scalar"}
         cast = builder.record(RECORDS["cast"], [value], attributes, policy)
-        cast.location = builder.location  # the function has returned: the innermost line is the caller's
+        if builder.location is not None:  # the function has returned: the innermost line is the caller's
+            cast.location = builder.location.with_text()
         return cast.result
     assert not isinstance(value, Literal) and isinstance(value.type, TensorType)
     return value

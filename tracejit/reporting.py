@@ -75,8 +75,10 @@ def report(
     ...     page.path.name, "2 implicit conversions" in page.html
     ('scale.html', True)
     """
+    from tracejit.explanation import check_function
     from tracejit.tensor import public
 
+    check_function("report", function)
     chosen = [known.get(policy) for policy in (known.names() if policies is None else policies)]
 
     @functools.wraps(function, updated=())

@@ -283,7 +283,7 @@ class Tensor:
     @public
     def __contains__(self, item: Any) -> bool:
         self._array("in")
-        return bool((self == item).any())  # type: ignore[attr-defined]
+        return bool((self == item).any())
 
     # `==` is an operator, so a Tensor can only be told apart by identity.
     __hash__ = object.__hash__

@@ -344,6 +344,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
 
     value = _transformed(fun, forward)(*primals)
 
+    @public
     def back(cotangents: Any) -> Any:
         return _transformed(fun, record)(tuple(primals), cotangents)
 
