@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Weights = dict[str, jax.Array]
 
@@ -84,7 +85,9 @@ def convnet_loss(
 def transformer_loss(weights: Weights, text: jax.Array, layers: int, heads: int) -> jax.Array:
     """Return the loss of `examples/transformer.py`."""
     ids, labels = text[:, :-1], text[:, 1:]
-    x = weights["characters.embedding_table"][ids].astype(jnp.float32) + weights["places"][: ids.shape[1]]
+    table = weights["characters.embedding_table"]
+    vectors = table.at[ids].get(mode="fill", fill_value=0, wrap_negative_indices=False)
+    x = vectors.astype(jnp.float32) + weights["places"][: ids.shape[1]]
     for number in range(layers):
         x = _block(x, weights, f"blocks.{number}", heads)
     return cross_entropy(_layer_norm(x, weights, "norm") @ weights["head.weight"].T, labels)
@@ -110,7 +113,7 @@ def _attention(x: jax.Array, weights: Weights, name: str, heads: int) -> jax.Arr
     parts = _dense(x, weights, f"{name}.mix").reshape(batch, length, 3, heads, width // heads)
     query, key, value = (parts[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
     scores = query @ key.swapaxes(-1, -2) / (width // heads) ** 0.5
-    scores = jnp.where(jnp.tril(jnp.ones((length, length), bool)), scores, -1e9)
+    scores = jnp.where(np.tril(np.ones((length, length), bool)), scores, -1e9)
     mixed = jax.nn.softmax(scores) @ value
     return _dense(mixed.transpose(0, 2, 1, 3).reshape(batch, length, width), weights, f"{name}.out")
 

@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from tracejit.dtypes import DType, as_dtype
+from tracejit.errors import PlacementError
 from tracejit.ir import TensorType
 
 #: The class of concrete arrays (it has no public name), for the one test of the hot path.
@@ -100,9 +101,18 @@ def from_numpy(array: np.ndarray) -> Any:
         return jax.device_put(array)
 
 
-def to_numpy(array: Any) -> np.ndarray:
+def to_numpy(array: Any, name: str = "the Tensor") -> np.ndarray:
     """Return an array's values for reading; the result may be a read-only view."""
-    return np.asarray(array)
+    try:
+        return np.asarray(array)
+    except RuntimeError:
+        if not isinstance(array, jax.Array) or array.is_fully_addressable:
+            raise
+        raise PlacementError(
+            f"{name} lies in parts on several processes",
+            rule="a process can only read what lies on its own devices",
+            fix="bring it together first, in every process: x.to(NamedSharding(mesh, PartitionSpec()))",
+        ) from None
 
 
 def copy(array: Any) -> Any:

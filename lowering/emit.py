@@ -14,7 +14,7 @@ from tracejit.dtypes import DType
 from tracejit.errors import X64Error
 from tracejit.ir import Graph, Literal, Operation, TensorType, Value
 
-#: Whether what a profiler shows is named after operators and the user's lines, as in `matmul@model.py:12`.
+#: Whether what a profiler shows is named after operators and the user's lines, as in `matmul[model.py:12]`.
 NAMED_SCOPES = os.environ.get("TRACEJIT_NAMED_SCOPES", "1") != "0"
 
 
@@ -25,7 +25,7 @@ def emit(graph: Graph, inputs: Sequence[Any], state: Sequence[Any]) -> tuple[lis
     scoped = NAMED_SCOPES and graph.location is not None  # the program of one operator serves every line that runs it
     for operation in graph.operations:
         if scoped and operation.location is not None:
-            with jax.named_scope(f"{operation.name}@{operation.location}"):
+            with jax.named_scope(f"{operation.name}[{operation.location}]"):
                 results = results_of(operation, env, graph)
         else:
             results = results_of(operation, env, graph)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
-from lowering.arrays import copy, is_tracer, x64_scope
+from lowering.arrays import ArrayType, copy, is_tracer, x64_scope
 from tracejit.errors import AttributeTypeError, PlacementError
 
 
@@ -89,6 +89,19 @@ def _check_divisible(parts: Sequence[Any], mesh: Mesh, shape: Sequence[int]) -> 
                 rule=f"the sharding puts it on the mesh axes {', '.join(names)}",
                 fix="use a length that is a multiple, or another axis",
             )
+
+
+def with_auto_axes(array: Any) -> Any:
+    """Return an array of the user's as one whose type does not carry its sharding; nothing is copied.
+
+    `jax.make_mesh` makes meshes of Explicit axes, over which JAX refuses what it could decide by itself.
+    """
+    sharding = array.sharding if array.__class__ is ArrayType else None
+    if sharding.__class__ is SingleDeviceSharding or not isinstance(sharding, NamedSharding):
+        return array
+    if all(kind == AxisType.Auto for kind in sharding.mesh.axis_types) or not isinstance(sharding.mesh, Mesh):
+        return array
+    return put(array, sharding_of(sharding, array.shape))
 
 
 def broadcast_places(prefix: Any, tree: Any, what: str) -> list[Any]:
@@ -179,17 +192,6 @@ def spread(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
 
 def _has_mesh(array: Any) -> bool:
     return isinstance(array.sharding, NamedSharding) and isinstance(array.sharding.mesh, Mesh)
-
-
-def whole(array: Any, name: str) -> np.ndarray:
-    """Return all values of an array in host memory, where this process can see them."""
-    if array.is_fully_addressable or array.is_fully_replicated:
-        return np.asarray(array)
-    raise PlacementError(
-        f"{name} lies in parts on several processes",
-        rule="a process can only read what lies on its own devices",
-        fix="bring it together first, in every process: p.to(NamedSharding(mesh, PartitionSpec()))",
-    )
 
 
 def describe(array: Any) -> str:

@@ -85,6 +85,19 @@ def test_a_parameter_made_of_a_spread_array_keeps_its_place():
     assert spec(w) == (None, "model") and np.asarray(array).tolist() == ones(16, 4).tolist()
 
 
+def test_arrays_over_explicit_axes_are_taken():
+    array = jax.device_put(ones(8, 16), ROWS)
+    w = weights()
+    product = jit(lambda x: (x.T @ x) @ w)
+    for given in (array, Tensor(array)):
+        assert product(given).tolist() == (8 * 16 * ones(16, 4)).tolist()
+    assert (Tensor(array) + 1.0).tolist() == (2 * ones(8, 16)).tolist()
+    mine, theirs = (
+        [s.data.unsafe_buffer_pointer() for s in x.addressable_shards] for x in (Tensor(array).value(), array)
+    )
+    assert mine == theirs  # nothing was copied
+
+
 @pytest.mark.parametrize(
     ("act", "error", "named"),
     [

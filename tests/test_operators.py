@@ -276,7 +276,7 @@ def test_class_and_method_are_the_function(name: str) -> None:
             if method in SYMBOLS:
                 result = SYMBOLS[method](*operands)
             else:
-                result = getattr(operands[0], method)(*operands[1:], **sample.attributes)
+                result = getattr(operands[0], method)(**dict(zip(names[1:], operands[1:])), **sample.attributes)
             assert_same(result, expected, exact=True)
 
 

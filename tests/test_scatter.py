@@ -16,7 +16,7 @@ import tracejit
 from docs.recorded_differences import DIFFERENCES
 from tests import recorded
 from tests.conftest import sample
-from tests.recorded import FORMS, assert_close, bits
+from tests.recorded import FORMS, abstract, assert_close, bits
 from tracejit import Parameter, Tensor, jit, ops, promotion
 from tracejit import dtypes as dt
 from tracejit.errors import DTypeError, IndexBoundsError, ParameterCastError, ShapeError
@@ -150,10 +150,10 @@ def check_indices(op: str, p: Parameter, given: Any, cell: str, policy: str) -> 
 # dtype groups
 
 
-def scatter_operands(name: str, variable: dt.DType, updates: Any, index: str = "i4") -> list[Any]:
-    given = Tensor(np.full(1, 2).astype(updates.numpy)) if isinstance(updates, dt.DType) else updates
-    p = Parameter(Tensor(np.full(3, 3).astype(variable.numpy)), name="x")
-    return [p, indices_for(name, [1], index), given]
+def types_for(name: str, variable: dt.DType, updates: Any, index: dt.DType = dt.int32) -> list[Any]:
+    """Make operands for inference: their types, and Python numbers."""
+    given = abstract(updates, (1,)) if isinstance(updates, dt.DType) else updates
+    return [abstract(variable, (3,)), abstract(index, (1, 1) if nd(name) else (1,)), given]
 
 
 D_ERRORS = recorded.load("D_parameter.errors.json")
@@ -180,7 +180,7 @@ def test_recorded_dtype_tables(policy: str, run: str) -> None:
                 for updates, cell in zip(tables["dtypes"], row):
                     if class_name == "ScatterNonAliasingAdd" and cell == "~?" and policy == "mindspore2":
                         continue  # inference undetermined: there is no kernel
-                    operands = scatter_operands(op.name, dt.as_dtype(_name(variable)), dt.as_dtype(_name(updates)))
+                    operands = types_for(op.name, dt.as_dtype(_name(variable)), dt.as_dtype(_name(updates)))
                     found = recorded.outcome(op, operands, {}, policy)
                     assert found == wanted(cell), (class_name, variable, updates, cell)
     assert len(seen) == len(IN_PLACE)
@@ -198,9 +198,10 @@ def test_pairs_of_dtypes_run(name: str, variable: dt.DType) -> None:
     op = RECORDS[name]
     for updates in NINE:
         for form in ("function", "jitted class"):
-            operands = scatter_operands(name, variable, updates)
+            first = Parameter(Tensor(np.full(3, 3).astype(variable.numpy)), name="x")
+            operands = [first, indices_for(name, [1]), Tensor(np.full(1, 2).astype(updates.numpy))]
             before = bits(operands)
-            if recorded.outcome(op, operands, {}, "mindspore") != "ok":
+            if recorded.outcome(op, types_for(name, variable, updates), {}, "mindspore") != "ok":
                 with pytest.raises(TypeError):
                     recorded.run(op.class_name, {}, operands, form)
                 assert bits(operands) == before
@@ -222,14 +223,14 @@ def test_every_pair_follows_the_policy(name: str, policy: str) -> None:
         expected = "conv" if result is not variable else "ok" if accepted else "type"
         if expected == "ok" and not isinstance(updates, dt.DType):
             expected = "shape"  # a number has no axes
-        assert recorded.outcome(op, scatter_operands(name, variable, updates), {}, policy) == expected, (variable, updates)
+        assert recorded.outcome(op, types_for(name, variable, updates), {}, policy) == expected, (variable, updates)
 
 
 @pytest.mark.parametrize("name", IN_PLACE + OUT_OF_PLACE)
 def test_index_dtypes(name: str) -> None:
     op = RECORDS[name]
     for dtype in (*NINE, dt.uint16, dt.uint32, dt.uint64, dt.bfloat16):
-        operands = scatter_operands(name, dt.float32, dt.float32, dtype.numpy)
+        operands = types_for(name, dt.float32, dt.float32, dtype)
         wanted = "ok" if dtype in (dt.int32, dt.int64) else "type"
         assert recorded.outcome(op, operands, {}, "mindspore") == wanted
     for index in (1, True, 1.0):

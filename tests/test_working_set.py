@@ -162,6 +162,8 @@ def test_gradients_are_numerical_ones_in_float64_and_float32() -> None:
             assert any(g.any() for g in gradient), case.op.name
         for g, s in zip(gradient, single):
             assert s.dtype == np.float32
+            if case.op.name == "normal":  # its numbers are others in another dtype
+                continue
             np.testing.assert_allclose(s, g, rtol=2e-3, atol=2e-4 * scale, err_msg=case.op.name)
 
 

@@ -122,7 +122,9 @@ def normalise(leaves: Sequence[Any], policy: Policy, name: Callable[[int], str])
 
 def _leaf(leaf: Any, policy: Policy, position: int, name: Callable[[int], str]) -> tuple[Any, Any]:
     kind = leaf.__class__
-    if kind is backend.ArrayType or kind is Abstract:
+    if kind is backend.ArrayType:
+        return None, backend.with_auto_axes(leaf)
+    if kind is Abstract:
         return None, leaf
     if kind in SCALAR_KINDS:
         return _scalar(leaf, policy, position, name)

@@ -99,7 +99,7 @@ class Exported:
         """
         contents = self._contents
         parameters = values_of(self._parameters)
-        captured = {str(i): backend.whole(array, f"captured array {i}") for i, array in enumerate(contents.captured)}
+        captured = {str(i): backend.to_numpy(array, f"captured array {i}") for i, array in enumerate(contents.captured)}
         types = {record.name: record.type for record in contents.manifest.parameters}
         captured_types = {str(i): type_ for i, type_ in enumerate(contents.manifest.captured)}
         writers = (

@@ -167,7 +167,7 @@ def values_of(named: Mapping[str, Parameter]) -> dict[str, np.ndarray]:
     They may be views, which block the donation of the buffers that they show: a step that runs meanwhile copies.
     """
     with STATE_LOCK:
-        return {name: backend.whole(parameter._data, name) for name, parameter in named.items()}
+        return {name: backend.to_numpy(parameter._data, name) for name, parameter in named.items()}
 
 
 # Files

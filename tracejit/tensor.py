@@ -366,6 +366,7 @@ def new_data(data: Any, dtype: DType | None) -> Any:
     if isinstance(data, Tensor):
         data = data._data if type(data) is Tensor else data.snapshot()  # type: ignore[attr-defined]
     if data.__class__ is Value or backend.is_array(data):
+        data = backend.with_auto_axes(data)
         return data if dtype is None else convert(data, dtype)
     array = host_array(data, dtype)
     ambient = AMBIENT.get()

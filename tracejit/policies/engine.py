@@ -286,7 +286,7 @@ class Policy:
         for kind in sorted(kinds, key=KINDS.index):  # the highest kind decides, but each has to be allowed
             found = self._grid.get((kind, dtype))
             if found is None:
-                raise self.refusal(f"a {dtype} tensor and a Python {kind}")
+                raise self.refusal(f"{_a_tensor(dtype)} and a Python {kind}")
             result, name = found, "scalar-adopts" if found is dtype else name_of_scalar_rule(dtype.kind, kind)
         return result, self._rules.get(name, self._rules["scalar-raises"])
 
@@ -295,7 +295,7 @@ class Policy:
         assert self._zero_d is not None
         result = self._zero_d[lower, dtype]
         if result is None:
-            raise self.refusal(f"a {dtype} tensor and a 0-d {lower} tensor")
+            raise self.refusal(f"{_a_tensor(dtype)} and a 0-d {lower} tensor")
         return result, self._rules["zero-d-adopts" if result is dtype else "zero-d-category"]
 
     def refusal(self, pair: str) -> PromotionError:
@@ -305,6 +305,10 @@ class Policy:
             rule=self._rules["not-combined"],
             fix="convert one of them yourself, as in ops.cast(x, tracejit.float32), or use another policy",
         )
+
+
+def _a_tensor(dtype: DType) -> str:
+    return f"a{'n' if dtype.name.startswith('int') else ''} {dtype} tensor"
 
 
 def by_tables(policy: Policy, operands: tuple[Operand, ...]) -> Decision:
