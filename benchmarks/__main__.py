@@ -19,6 +19,7 @@ NAMES = (
     "tracing",
     "compiled",
     "eager",
+    "explain",
     "mindspore_peer",
 )
 

@@ -253,8 +253,8 @@ def policies_text() -> str:
         overflow = "raises OverflowError" if policy.out_of_range == "error" else "wraps"
         lines += [f"`{name}`", f": {policy.source}"]
         lines.append(
-            f"  NumPy scalars {numpy_scalars[policy.numpy_scalars]}. A Python int that the dtype cannot hold {overflow}. "
-            f"Operators in dialect {policy.dialect}."
+            f"  NumPy scalars {numpy_scalars[policy.numpy_scalars]}. A Python int that the dtype cannot hold "
+            f"{overflow}. Operators in dialect {policy.dialect}."
         )
         lines.append("")
     return "\n".join(lines)
@@ -274,9 +274,7 @@ def files() -> dict[Path, str]:
 
 def stale() -> list[Path]:
     """List the files whose committed copy is missing or not current."""
-    return [
-        path for path, text in files().items() if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
+    return [path for path, text in files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def main() -> int:

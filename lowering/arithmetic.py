@@ -181,6 +181,8 @@ def truncate_mod(x: Any, y: Any) -> Any:
 def pow_(x: Any, y: Any) -> Any:
     """Raise to a power; integers exactly modulo 2**bits."""
     x, y = align(x, y)
+    if x.dtype == bool:
+        return lax.bitwise_or(x, lax.bitwise_not(y))
     return _integer_power(x, y) if _is_integer(x) else lax.pow(x, y)
 
 

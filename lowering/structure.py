@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lowering.arithmetic import integer_quotient
+from lowering.arithmetic import add, integer_quotient, sub
 from lowering.broadcasting import align, expand, like
 from lowering.emit import literal_array
 from lowering.registry import lower
@@ -229,8 +229,8 @@ def constant(value: np.ndarray) -> Any:
 
 
 lower("assign")(lambda variable, value: expand(value, variable.shape))
-lower("assign_add")(lambda variable, value: lax.add(variable, expand(value, variable.shape)))
-lower("assign_sub")(lambda variable, value: lax.sub(variable, expand(value, variable.shape)))
+lower("assign_add")(lambda variable, value: add(variable, expand(value, variable.shape)))
+lower("assign_sub")(lambda variable, value: sub(variable, expand(value, variable.shape)))
 
 
 @lower("check_indices")

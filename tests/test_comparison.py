@@ -35,7 +35,7 @@ def test_all_policies_by_default_and_dtypes_by_line() -> None:
     assert not comparison.concrete
     assert codes(row(comparison, "mul")) == {
         "mindspore": "f16", "mindspore2": "f16", "numpy1": "f64", "numpy2": "f64", "jax": "f16", "torch": "f16",
-        "tensorflow": "error", "strict": "f16", **{name: "f16" for name in comparison.policies[8:]},
+        "tensorflow": "error", "strict": "f16", **dict.fromkeys(comparison.policies[8:], "f16"),
     } | {name: codes(row(comparison, "mul"))[name] for name in comparison.policies[8:]}  # fmt: skip
     assert row(comparison, "mul").location.text == "z = x * y"
     assert row(comparison, "mul").dtypes_differ
@@ -187,7 +187,10 @@ def test_methods_static_arguments_and_inner_policies() -> None:
         with tracejit.promotion("numpy2"):
             return x * 0.5
 
-    assert codes(row(compare(block, ["mindspore", "torch"])(Tensor([1])), "mul")) == {"mindspore": "f64", "torch": "f64"}
+    assert codes(row(compare(block, ["mindspore", "torch"])(Tensor([1])), "mul")) == {
+        "mindspore": "f64",
+        "torch": "f64",
+    }
 
 
 def test_regions_are_compared_by_dtype() -> None:

@@ -147,7 +147,12 @@ def test_judgements(a: Any, b: Any, judgements: list[str]) -> None:
 
 
 def test_scalars_of_unknown_value_are_judged_by_their_kind() -> None:
-    for scalar, tensor, judgement in ((2, I32, "lossy"), (2, I64, "lossless"), (2.5, F32, "lossless"), (1.0, F16, "lossy")):
+    for scalar, tensor, judgement in (
+        (2, I32, "lossy"),
+        (2, I64, "lossless"),
+        (2.5, F32, "lossless"),
+        (1.0, F16, "lossy"),
+    ):
         assert [cast.judgement for cast in explain_casts(lambda x, s: x * s)(tensor, scalar)] == [judgement]
     assert casts_of(lambda x, s: x * s, F32, 2.5) == [("mul", "input_y", "float", "float32", "lossless")]
 

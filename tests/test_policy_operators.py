@@ -1,4 +1,4 @@
-"""Every policy × binary operator × pair: what `result_type` says, what is declared, traced and computed is one dtype."""
+"""Every policy × binary operator × pair: what `result_type` says is what is declared, traced and computed."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Call(NamedTuple):
 @functools.cache
 def shapes_of(op: Op) -> tuple[list[tuple[int, ...]], dict[str, Any]] | None:
     """Shapes with axes, and attributes, with which the operator works."""
-    for sample in op.samples:
-        args, _ = read_arguments([sample.operands])
-        if sample.raises is None and all(isinstance(arg, TensorType) and arg.shape for arg in args):
+    for example in op.samples:
+        args, _ = read_arguments([example.operands])
+        if example.raises is None and all(isinstance(arg, TensorType) and arg.shape for arg in args):
             shapes = [arg.shape for arg in args]
-            return shapes, split_call(op, names_of(op), shapes, dict(sample.attributes))[1]
+            return shapes, split_call(op, names_of(op), shapes, dict(example.attributes))[1]
     return None
 
 

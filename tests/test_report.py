@@ -55,7 +55,15 @@ def test_a_page_with_everything(tmp_path: Path) -> None:
         return ops.assign_sub(weight, scaled * rate)
 
     _, page = written(step, tmp_path, TensorType(dt.int32, (2,)), 0.1)
-    for part in ("as written", "promoted: ", "simplified", "StableHLO", "stablehlo.", "Implicit conversions", "Under each policy"):
+    for part in (
+        "as written",
+        "promoted: ",
+        "simplified",
+        "StableHLO",
+        "stablehlo.",
+        "Implicit conversions",
+        "Under each policy",
+    ):
         assert part in page.text
     assert "scaled = x * 0.5" in page.text
     assert "%weight: f32[2]" in page.text

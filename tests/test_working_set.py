@@ -70,7 +70,7 @@ class Case:
         self.places: list[int] = []
         for i, (word, spec) in enumerate(zip(text.split(), specs)):
             value = host_value(word, "index" if word.startswith(("i32", "i64")) else spec.role, i)
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f" or word.startswith("bf16"):
+            if (isinstance(value, np.ndarray) and value.dtype.kind == "f") or word.startswith("bf16"):
                 rng = np.random.default_rng(zlib.crc32(f"{op.name}{i}".encode()))
                 low = 1.1 if op.name == "acosh" else 0.15
                 self.points.append(rng.uniform(low, low + 0.7, np.shape(value)))
@@ -383,7 +383,8 @@ BOOLS = [
     lambda x: ops.max_pool2d(x, True), lambda x: ops.interpolate(x, size=True), lambda x: ops.var(x, True),
     lambda x: ops.layer_norm(x, True), lambda x: ops.moveaxis(x, True, 0), lambda x: ops.tril(x, True),
     lambda x: ops.one_hot(x, True, 1.0, 0.0), lambda x: ops.unique(x, True), lambda x: ops.strided_slice(x, True, 1, 1),
-    lambda x: ops.standard_normal((True,), x), lambda x: ops.repeat_interleave(x, True), lambda x: ops.tensor_dot(x, x, True),
+    lambda x: ops.standard_normal((True,), x), lambda x: ops.repeat_interleave(x, True),
+    lambda x: ops.tensor_dot(x, x, True),
 ]  # fmt: skip
 
 

@@ -184,7 +184,7 @@ truncate_mod = _binary(
 pow_ = _binary(
     "Pow",
     "x to the power y. Integers are exact modulo 2**bits; a negative exponent gives 0, or ±1 for the base ±1.",
-    accepts=NUMBERS,
+    accepts=NUMBERS_THEN_BOOL,
     methods=("__pow__", "pow"),
     check_literal=_exponent,
     reference=_by_kind(np.power, _integer_power),

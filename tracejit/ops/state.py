@@ -7,7 +7,7 @@ from typing import Any
 
 from tracejit.errors import ParameterCastError, ScalarOverflowError, ShapeError
 from tracejit.ops.record import Op, Sample, op
-from tracejit.ops.sets import ALL, NUMBERS
+from tracejit.ops.sets import ALL, NUMBERS_THEN_BOOL
 
 
 def _equal_shapes(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[tuple[int, ...]]:
@@ -52,7 +52,9 @@ def _assign(class_name: str, doc: str, accepts: Any, reference: Callable[..., An
 
 
 assign = _assign("Assign", "Write value into variable; returns variable.", ALL, lambda variable, value: value)
-assign_add = _assign("AssignAdd", "Add value to variable in place; returns variable.", NUMBERS, lambda p, v: p + v)
+assign_add = _assign(
+    "AssignAdd", "Add value to variable in place; returns variable.", NUMBERS_THEN_BOOL, lambda p, v: p + v
+)
 assign_sub = _assign(
-    "AssignSub", "Subtract value from variable in place; returns variable.", NUMBERS, lambda p, v: p - v
+    "AssignSub", "Subtract value from variable in place; returns variable.", NUMBERS_THEN_BOOL, lambda p, v: p - v
 )

@@ -59,6 +59,7 @@ def infer(
         policy.name,
         tuple([operand.type for operand in operands]),
         repr(attributes) if attributes else None,
+        all(operand.__class__ is Literal for operand in operands),  # which is an error; traced scalars are none
     )
     if not settled:
         key += (tuple([repr(known_value(operand)) for operand in operands]),)
