@@ -118,7 +118,9 @@ DIFFERENCES = {
 def markdown() -> str:
     """Write the differences as a table."""
     lines = ["| operators | MindSpore | does | tracejit | rule |", "|---|---|---|---|---|"]
-    lines += [f"| {d.operators} | {d.versions} | {d.mindspore} | {d.tracejit} | {d.rule} |" for d in DIFFERENCES.values()]
+    lines += [
+        f"| {d.operators} | {d.versions} | {d.mindspore} | {d.tracejit} | {d.rule} |" for d in DIFFERENCES.values()
+    ]
     return "\n".join(lines) + "\n"
 
 

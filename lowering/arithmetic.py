@@ -255,7 +255,7 @@ def atan2(x: Any, y: Any) -> Any:
     x, y = align(x, y)
     if not (_is_integer(x) or x.dtype == bool):
         return lax.atan2(x, y)
-    wide = jnp.float64 if jax.config.jax_enable_x64 else jnp.float32
+    wide = jnp.float64 if jax.config.jax_enable_x64 else jnp.float32  # pyright: ignore[reportAttributeAccessIssue]
     angle = lax.atan2(lax.convert_element_type(x, wide), lax.convert_element_type(y, wide))
     return lax.convert_element_type(angle, x.dtype)
 

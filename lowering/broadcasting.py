@@ -14,7 +14,7 @@ def align(*arrays: Any) -> tuple[Any, ...]:
     if all(shape == shapes[0] for shape in shapes):
         return arrays
     shape = jnp.broadcast_shapes(*shapes)
-    return tuple([expand(array, shape) for array in arrays])
+    return tuple([expand(array, shape) for array in arrays])  # pyright: ignore[reportArgumentType]
 
 
 def expand(array: Any, shape: tuple[int, ...]) -> Any:

@@ -64,4 +64,4 @@ class _Shown:
             return str(self)
         if self._value.shape == ():
             return format(self._value.item(), specification)
-        return np.array2string(self._value, formatter={"all": lambda x: format(x.item(), specification)})
+        return np.array2string(self._value, formatter={"all": lambda x: format(x.item(), specification)})  # pyright: ignore[reportAttributeAccessIssue]

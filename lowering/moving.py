@@ -72,11 +72,11 @@ def split(x: Any, split_size_or_sections: Any, axis: int, output_num: int | None
     """Cut along an axis."""
     length = x.shape[axis]
     if isinstance(split_size_or_sections, tuple):
-        return lax.split(x, split_size_or_sections, axis % x.ndim)
+        return lax.split(x, split_size_or_sections, axis % x.ndim)  # pyright: ignore[reportReturnType]
     if output_num is not None:
-        return lax.split(x, [length // output_num] * output_num, axis % x.ndim)
+        return lax.split(x, [length // output_num] * output_num, axis % x.ndim)  # pyright: ignore[reportReturnType]
     size = split_size_or_sections
-    return lax.split(x, [min(size, length - at) for at in range(0, length, size)] or [0], axis % x.ndim)
+    return lax.split(x, [min(size, length - at) for at in range(0, length, size)] or [0], axis % x.ndim)  # pyright: ignore[reportReturnType]
 
 
 @lower("unstack")

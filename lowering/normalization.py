@@ -78,7 +78,7 @@ def batch_norm(x: Any, mean: Any, var: Any, weight: Any, bias: Any, training: bo
     values, shape = wide(x), _per_channel(x)
     if not training:
         used = [lax.convert_element_type(statistic, values.dtype).reshape(shape) for statistic in (mean, var)]
-        return _scaled(_normalized(values, *used, eps), weight, bias, shape, x.dtype)
+        return _scaled(_normalized(values, *used, eps), weight, bias, shape, x.dtype)  # pyright: ignore[reportCallIssue]
     used = _moments(values, tuple([i for i in range(x.ndim) if i != 1]))
     count = x.size // x.shape[1]
     unbiased = used[1] * (count / (count - 1))

@@ -100,9 +100,7 @@ def apply_gradient_descent(var: Any, alpha: Any, delta: Any) -> Any:
 
 
 @lower("apply_proximal_adagrad")
-def apply_proximal_adagrad(
-    var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any, *, use_locking: bool
-) -> Any:
+def apply_proximal_adagrad(var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any, *, use_locking: bool) -> Any:
     """Adagrad, and the proximal step with each element's own rate."""
     lr, l1, l2 = map(scalar, (lr, l1, l2))
     accum = accum + grad * grad

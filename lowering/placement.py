@@ -52,7 +52,7 @@ def sharding_of(place: Any, shape: Sequence[int]) -> Sharding:
     )
 
 
-def _device(name: str) -> jax.Device:
+def _device(name: str) -> jax.Device:  # pyright: ignore[reportInvalidTypeForm]
     platform, _, number = name.partition(":")
     try:
         return jax.devices(platform)[int(number or 0)]

@@ -41,7 +41,7 @@ def standard_normal(key: Any, shape: Shape, dtype: DType) -> Any:
 @lower("normal")
 def normal(mean: Any, stddev: Any, key: Any, shape: Shape) -> Any:
     """Draw from a normal distribution."""
-    shape = jnp.broadcast_shapes(shape, mean.shape, stddev.shape)
+    shape = jnp.broadcast_shapes(shape, mean.shape, stddev.shape)  # pyright: ignore[reportAssignmentType]
     return mean + stddev * jax.random.normal(as_key(key), shape, mean.dtype)
 
 

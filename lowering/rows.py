@@ -47,7 +47,7 @@ def _outside(indices: Any, length: int) -> Any:
 
 def _integer(limit: int) -> Any:
     """Return the index dtype that holds a limit; int64 only where it is needed, and exists."""
-    return jnp.int64 if limit >= 2**31 and jax.config.jax_enable_x64 else jnp.int32
+    return jnp.int64 if limit >= 2**31 and jax.config.jax_enable_x64 else jnp.int32  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _row(table: Any, number: Any) -> Any:
@@ -79,7 +79,7 @@ def sort_positions(keys: Any, limit: int) -> tuple[Any, Any]:
     places = lax.iota(jnp.int32, keys.shape[0])
     low = max(1, (keys.shape[0] - 1).bit_length())
     bits = low + limit.bit_length()
-    if bits > 63 or (bits > 31 and not jax.config.jax_enable_x64):
+    if bits > 63 or (bits > 31 and not jax.config.jax_enable_x64):  # pyright: ignore[reportAttributeAccessIssue]
         return tuple(lax.sort_key_val(keys, places))  # type: ignore[return-value]
     wide = jnp.int64 if bits > 31 else jnp.int32
     packed = lax.sort((keys.astype(wide) << low) | places.astype(wide), is_stable=False)
@@ -150,8 +150,8 @@ def apply_in_order(table: Any, rows: Any, updates: Any, step: Step) -> Any:
         table,
         rows,
         updates,
-        cpu=lambda *operands: _position_by_position(*operands, step),
-        default=lambda *operands: _round_by_round(*operands, step),
+        cpu=lambda *operands: _position_by_position(*operands, step),  # pyright: ignore[reportCallIssue]
+        default=lambda *operands: _round_by_round(*operands, step),  # pyright: ignore[reportCallIssue]
     )
 
 
@@ -172,7 +172,11 @@ def scatter_in_order(table: Any, rows: Any, updates: Any, scatter: Callable[...,
     if jnp.issubdtype(table.dtype, jnp.integer):
         return direct(table, rows, updates)
     return lax.platform_dependent(
-        table, rows, updates, cpu=direct, default=lambda *operands: _round_by_round(*operands, step)
+        table,
+        rows,
+        updates,
+        cpu=direct,
+        default=lambda *operands: _round_by_round(*operands, step),  # pyright: ignore[reportCallIssue]
     )
 
 
@@ -210,9 +214,7 @@ def _by_platform(tables: Sequence[Any], given: Any, by_row: Any, at_once: Any, s
     def with_stages(function: Any) -> Any:
         return lambda tables, given: tuple(function(tables, given, stages))
 
-    return list(
-        lax.platform_dependent(tuple(tables), given, cpu=with_stages(by_row), default=with_stages(at_once))
-    )
+    return list(lax.platform_dependent(tuple(tables), given, cpu=with_stages(by_row), default=with_stages(at_once)))
 
 
 def _distinct_row_by_row(tables: Sequence[Any], distinct: Distinct, stages: Sequence[Stage]) -> Sequence[Any]:
@@ -243,7 +245,9 @@ def _walk(
     for written, stage in stages:
         others = tuple(tables)
 
-        def update(carry: Any, written: int = written, stage: Any = stage, others: Any = others, up: bool = upward) -> Any:
+        def update(
+            carry: Any, written: int = written, stage: Any = stage, others: Any = others, up: bool = upward
+        ) -> Any:
             at, table = carry
             place = at if up else at - 1
             number, given = rows[place], _row(gradient, positions[place])

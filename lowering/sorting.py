@@ -120,7 +120,7 @@ def _extreme(x: Any, axis: int, at_least: Any, index_dtype: Any) -> tuple[Any, A
 @lower("cummax")
 def cummax(x: Any, axis: int) -> tuple[Any, Any]:
     """Return the running maximum and its place."""
-    return _extreme(x, axis, lax.ge, jnp.int64 if jax.config.jax_enable_x64 else jnp.int32)
+    return _extreme(x, axis, lax.ge, jnp.int64 if jax.config.jax_enable_x64 else jnp.int32)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @lower("cummin")

@@ -1,4 +1,8 @@
 from typing import NamedTuple
+
+
 class Difference(NamedTuple):
     pattern: str
-DIFFERENCES=[]
+
+
+DIFFERENCES = []

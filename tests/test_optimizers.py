@@ -16,7 +16,7 @@ import tracejit
 from docs.recorded_differences import DIFFERENCES
 from tests import recorded
 from tests.conftest import sample
-from tests.recorded import FORMS, abstract, assert_close, bits
+from tests.recorded import abstract, assert_close, bits
 from tracejit import Parameter, Tensor, jit, ops, promotion
 from tracejit import dtypes as dt
 from tracejit.errors import DTypeError, IndexBoundsError, ParameterAliasError, ParameterCastError, ShapeError
@@ -61,7 +61,9 @@ def operands_for(name: str, variable: dt.DType, gradient: Any = None, shape: Seq
     return made
 
 
-def types_for(name: str, variable: Any, gradient: Any = None, scalar: Any = 0.5, index: dt.DType = dt.int32) -> list[Any]:
+def types_for(
+    name: str, variable: Any, gradient: Any = None, scalar: Any = 0.5, index: dt.DType = dt.int32
+) -> list[Any]:
     """Make operands for inference: their types, and Python numbers."""
     dtypes = variable if isinstance(variable, list) else [variable] * len(RECORDS[name].writes)
     states, made = iter(dtypes), []
@@ -262,7 +264,9 @@ def test_hyper_parameters_with_groups_of_their_own(name: str, policy: str) -> No
     for variable in sorted(op.accepted("T", dialect) & {dt.float16, dt.float32, dt.float64}, key=str):
         for given in [*NINE, True, 2, 2.5]:
             scalar = abstract(given, ()) if isinstance(given, dt.DType) else given
-            kind = given.kind if isinstance(given, dt.DType) else {bool: "bool", int: "int", float: "float"}[type(given)]
+            kind = (
+                given.kind if isinstance(given, dt.DType) else {bool: "bool", int: "int", float: "float"}[type(given)]
+            )
             wanted = "ok" if kind == "float" or (integers and kind in ("int", "uint")) else "type"
             if given is dt.float64 and variable is not given and given not in op.accepted(spec_group(name), dialect):
                 wanted = "type"
@@ -432,7 +436,9 @@ def test_summed_first_or_one_after_another(name: str) -> None:
         if spec.role == "write":
             made.append(Parameter(Tensor(np.ones(shape, "f4"))))
         else:
-            made.append({"grad": Tensor(np.float32([[3], [-3]])), "indices": Tensor(np.int32([1, 1]))}.get(spec.name, 0.5))
+            made.append(
+                {"grad": Tensor(np.float32([[3], [-3]])), "indices": Tensor(np.int32([1, 1]))}.get(spec.name, 0.5)
+            )
     getattr(ops, name)(*made, **attributes_of(name))
     expected = model(name, made[:0] or [np_parameter(x) for x in fresh_ones(name, shape)] + made[len(op.writes) :])
     for position, value in zip(op.writes, expected):
@@ -511,7 +517,12 @@ def test_attributes_are_checked_when_the_class_is_made(name: str) -> None:
                 cls(**{**required, attribute.name: wrong})
     with pytest.raises(TypeError, match="rho_"):
         cls(**required, rho_=1)
-    ranged = {"lr": [float("nan"), float("inf")], "l1": [-0.5, float("nan")], "l2": [-0.5], "lr_power": [0.5, float("nan")]}
+    ranged = {
+        "lr": [float("nan"), float("inf")],
+        "l1": [-0.5, float("nan")],
+        "l2": [-0.5],
+        "lr_power": [0.5, float("nan")],
+    }
     for attribute, values in ranged.items() if "ftrl" in name or name == "sparse_apply_adagrad" else ():
         for value in [*values, *([0.0, -1.0] if attribute == "lr" and "ftrl" in name else [])]:
             if attribute in required:
@@ -616,13 +627,20 @@ def test_a_write_inside_a_gradient_is_not_differentiated(name: str) -> None:
             ops.scatter_update(table, Tensor(np.array([0, 1], "i4")), x)
         else:
             operands = operands_for(name, dt.float32, shape=(2, 2))
-            operands = [keep if isinstance(keep, Parameter) else keep for keep in states[name](operands)]
+            operands = list(states[name](operands))
             operands = [x if spec.name in GRADIENTS else o for spec, o in zip(SPECS[name], operands)]
             getattr(ops, name)(*operands, **attributes_of(name))
         return ops.reduce_sum(x * x)
 
-    states = {name: (lambda kept: lambda operands: [k if isinstance(k, Parameter) else o for k, o in zip(kept, operands)])(
-        operands_for(name, dt.float32, shape=(2, 2)))} if name in SPECS else {}
+    states = (
+        {
+            name: (
+                lambda kept: lambda operands: [k if isinstance(k, Parameter) else o for k, o in zip(kept, operands)]
+            )(operands_for(name, dt.float32, shape=(2, 2)))
+        }
+        if name in SPECS
+        else {}
+    )
     x = Tensor(np.float32([[1, 2], [3, 4]]))
     gradient = jit(lambda x: tracejit.grad(loss)(x))(x)
     assert_close(gradient.asnumpy(), 2 * x.asnumpy())

@@ -12,7 +12,7 @@ import functools
 import itertools
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 import jax
 import ml_dtypes  # noqa: F401  # so that NumPy knows bfloat16
 import numpy as np
-import pytest
 
 import tracejit
-from tests.differences import DIFFERENCES, Difference
 from tests.test_operators import SYMBOLS
 from tracejit import Parameter, Tensor, jit, ops
 from tracejit import dtypes as dt
@@ -63,7 +61,7 @@ class Row(NamedTuple):
     operands: tuple[Any, ...]
     cells: dict[str, str]
     errors: Sequence[str]
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}  # noqa: RUF012  # a NamedTuple's default, never changed
 
     @property
     def record(self) -> Op | None:
@@ -219,7 +217,9 @@ def read_c() -> Iterator[Row]:
             yield Row("C", "shape", op, (start(a, 3, a_shape), start(b, 2, b_shape)), by_run(cells), errors)
         else:
             op, _, dtype, spelled, order = key
-            yield Row("C", "other", op, ordered(dtype, NumPyArray.of(other_operand(spelled)), order), by_run(cells), errors)
+            yield Row(
+                "C", "other", op, ordered(dtype, NumPyArray.of(other_operand(spelled)), order), by_run(cells), errors
+            )
 
 
 class NumPyArray(NamedTuple):
@@ -295,7 +295,7 @@ def read_operator_cases() -> Iterator[Row]:
     found: dict[str, Row] = {}
     for case in load("operator_cases.json")["cases"]:
         record = CLASSES.get(case["op"])
-        if record is None or not (record.name in BINARY_OR_ASSIGN):
+        if record is None or record.name not in BINARY_OR_ASSIGN:
             continue
         operands = tuple(map(case_operand, case["inputs"]))
         row = Row("cases", case["note"], case["op"], operands, {}, [], case["attrs"])
@@ -422,7 +422,9 @@ def differs_by_dialect(row: Row) -> bool:
         return not any("float" in dtype for dtype in dtypes)
     if name in ("logical_and", "logical_or"):
         return dtypes != {"bool"}
-    return name == "xlogy" and bool(dtypes & {"float", "int", "bool"} - {"bool"} | ({"bool"} & {type(x).__name__ for x in row.operands}))
+    return name == "xlogy" and bool(
+        dtypes & {"float", "int", "bool"} - {"bool"} | ({"bool"} & {type(x).__name__ for x in row.operands})
+    )
 
 
 def counted(row: Row, policy: str) -> list[Outcome]:

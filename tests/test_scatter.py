@@ -1,4 +1,4 @@
-"""The Scatter families: MindSpore's recorded runs, dtype groups, duplicates, bounds, order, and what an error leaves."""
+"""The Scatter families: MindSpore's recorded runs, dtype groups, duplicates, bounds, and what an error leaves."""
 
 from __future__ import annotations
 
@@ -418,7 +418,16 @@ def test_the_table_is_updated_in_place(name: str) -> None:
     )
     assert "input_output_alias={ {0}: (" in text
     made = re.findall(r"= f32\[50021,8\]\{1,0\} (\S+)\(", text)
-    assert set(made) <= {"parameter", "get-tuple-element", "scatter", "fusion", "dynamic-update-slice", "call", "while", "bitcast"}
+    assert set(made) <= {
+        "parameter",
+        "get-tuple-element",
+        "scatter",
+        "fusion",
+        "dynamic-update-slice",
+        "call",
+        "while",
+        "bitcast",
+    }
     assert "copy" not in made
 
 
@@ -517,8 +526,8 @@ def test_an_error_later_in_the_function_leaves_the_parameter(name: str) -> None:
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_a_tensor_cannot_be_written(name: str) -> None:
     for form in FORMS:
+        given = [Tensor(np.zeros(3, "f4")), indices_for(name, [0]), Tensor(np.ones(1, "f4"))]
         with pytest.raises(TypeError, match=f"tensor_scatter_{name.rpartition('_')[2]}"):
-            given = [Tensor(np.zeros(3, "f4")), indices_for(name, [0]), Tensor(np.ones(1, "f4"))]
             recorded.run(RECORDS[name].class_name, {}, given, form)
 
 

@@ -121,7 +121,7 @@ def _unify(name: str, regions: Sequence[Region], position: int) -> None:
     """Bring one result of all branches to one type: scalars take the tensors' dtype, tensors must agree."""
     tensors = [r.outputs[position].type for r in regions if isinstance(r.outputs[position].type, TensorType)]
     kinds = [r.outputs[position].type for r in regions if isinstance(r.outputs[position].type, ScalarType)]
-    dtype = tensors[0].dtype if tensors else _common_scalar_dtype(kinds)
+    dtype = tensors[0].dtype if tensors else _common_scalar_dtype(kinds)  # pyright: ignore[reportArgumentType]
     for region in regions:
         if isinstance(region.outputs[position].type, ScalarType):
             _adopt(region, position, dtype)
@@ -352,7 +352,7 @@ def _bounds(lower: Any, upper: Any) -> tuple[list[Value], DType]:
         if wrong:
             raise DTypeError(f"fori_loop: {name} must be an int or a 0-d integer tensor", types={name: type_})
     wide = [v.type.dtype for v in values if isinstance(v.type, TensorType) and v.type.dtype.bits == 64]
-    wide += [int64 for v in values if isinstance(v, Literal) and not -(2**31) <= int(v.value) < 2**31]
+    wide += [int64 for v in values if isinstance(v, Literal) and not -(2**31) <= int(v.value) < 2**31]  # pyright: ignore[reportArgumentType]
     index = wide[0] if wide else int32
     wanted = TensorType(index, ())
     return [v if v.type == wanted else cast_value(_builder(), v, index, "loop-index") for v in values], index

@@ -69,7 +69,7 @@ def _apply_around(
     if draws and any(isinstance(operand, Generator) for operand in operands):
         values = [Value(x._type) if isinstance(x, Tensor) else Literal(x) for x in operands]
         check_literals(op, values, infer(op, values, attributes, policy), policy)  # a wrong call draws nothing
-        operands = [x.next_key() if isinstance(x, Generator) else x for x in operands]
+        operands = [x.next_key() if isinstance(x, Generator) else x for x in operands]  # pyright: ignore[reportAttributeAccessIssue]
     results = _run_or_record(op, operands, attributes, policy, ambient)
     if updated:
         *results, new = (*results[: -len(updated)], results[-len(updated) :])
@@ -99,7 +99,7 @@ def accept(op: Op, position: int, operand: Any, policy: Policy) -> Any:
     if isinstance(operand, np.ndarray) or (not isinstance(operand, Tensor) and backend.is_array(operand)):
         return wrap(new_data(operand, None))
     if isinstance(operand, bool | int | float | complex):  # a subclass: IntEnum, for one
-        return next(t for t in PYTHON_SCALARS if isinstance(operand, t))(operand)
+        return next(t for t in PYTHON_SCALARS if isinstance(operand, t))(operand)  # pyright: ignore[reportArgumentType]
     if isinstance(operand, Tensor):
         return operand
     name = _operand_name(op, position)
@@ -137,7 +137,9 @@ def check_written(op: Op, operands: Sequence[Any], positions: Sequence[int]) -> 
         target = operands[position]
         if not isinstance(target, Parameter):
             scatters = op.name.startswith("scatter")
-            form = f"tensor_scatter_{op.name.rpartition('_')[2]}" if scatters else "an operator that returns a new tensor"
+            form = (
+                f"tensor_scatter_{op.name.rpartition('_')[2]}" if scatters else "an operator that returns a new tensor"
+            )
             raise ParameterError(
                 f"{op.name} writes {op.operands[position].name}, which must be a Parameter, not {_describe(target)}",
                 rule="a Tensor is a value and never changes",
@@ -300,7 +302,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = op.name
     function.__module__ = "tracejit.ops"
     function.__doc__ = describe(op)
-    function.__signature__ = _signature(op, names)  # type: ignore[attr-defined]
+    function.__signature__ = _signature(op, names)
     return function
 
 
@@ -441,7 +443,8 @@ def make_in_place(op: Op) -> Callable[[Parameter, Any], Any]:
         if not _knows(other):
             return NotImplemented
         try:
-            return apply(ops.RECORDS["assign"], (self, apply(op, (self, other), _defaults(op))), {})
+            with STATE_LOCK:  # no other thread's update comes between the read and the write
+                return apply(ops.RECORDS["assign"], (self, apply(op, (self, other), _defaults(op))), {})
         except TracejitError as error:
             hide_internal_frames(error)
             raise
@@ -466,7 +469,7 @@ def make_method(op: Op) -> Callable[..., Any]:
     method.__doc__ = function.__doc__
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
-    method.__signature__ = signature.replace(parameters=[first.replace(name="self"), *rest])  # type: ignore[attr-defined]
+    method.__signature__ = signature.replace(parameters=[first.replace(name="self"), *rest])
     return method
 
 

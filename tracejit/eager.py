@@ -165,7 +165,7 @@ class _Build:
 
     def __call__(self, inputs: Sequence[Type], state: Sequence[Type] = ()) -> Graph:
         builder = Builder(self.op.name)
-        slots = [builder.slot(object(), type_) for type_ in state]
+        slots = [builder.slot(object(), type_) for type_ in state]  # pyright: ignore[reportArgumentType]
         given = iter(inputs)
         operands = []
         for fixed in self.fixed:

@@ -263,7 +263,7 @@ def _check_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
             f"export: platforms must be of {', '.join(backend.PLATFORMS)}, got {platforms!r}",
             fix='give some of them, as in platforms=("cpu", "cuda")',
         )
-    return tuple(dict.fromkeys(chosen))
+    return tuple(dict.fromkeys(chosen))  # pyright: ignore[reportReturnType]
 
 
 def _held(key: ParameterKey) -> Parameter:
@@ -388,7 +388,7 @@ def _check_module(module: Any, manifest: Manifest, what: str) -> None:
 
 def _parameter(record: ParameterRecord, value: np.ndarray) -> Parameter:
     if record.generator:
-        return Generator(name=record.name).set_data(value)  # type: ignore[return-value]
+        return Generator(name=record.name).set_data(value)
     return Parameter(value, record.name, record.requires_grad)
 
 

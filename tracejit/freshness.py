@@ -159,7 +159,7 @@ def spelled(state: State) -> Iterator[tuple[str, str, int]]:
         shown = name if seen[name] == 1 else f"{name} (no. {seen[name]})"
         kind, value = mark if mark is not None else ("none", "gone")
         if kind == "set":
-            yield shown, "an object", value
+            yield shown, "an object", value  # pyright: ignore[reportReturnType]
         elif kind in ("Cell", "Parameter"):
             yield shown, f"a {kind}", id(value)
         else:

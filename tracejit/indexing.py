@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tracejit.errors import (
 )
 from tracejit.ir import Value
 from tracejit.ops.record import INDEX_DTYPES, RECORDS
-from tracejit.parameter import Parameter
+from tracejit.parameter import STATE_LOCK, Parameter
 from tracejit.policies import Policy
 from tracejit.tensor import Tensor, new_data, wrap
 
@@ -141,7 +142,8 @@ def install(apply: Apply) -> None:
     def setitem(self: Tensor, index: Any, value: Any) -> None:
         try:
             _check_target(self)
-            _store(self, _replaced(apply, self, index, value), apply)
+            with STATE_LOCK if isinstance(self, Parameter) else nullcontext():
+                _store(self, _replaced(apply, self, index, value), apply)
         except TracejitError as error:
             hide_internal_frames(error)
             raise
@@ -155,7 +157,7 @@ def _check_target(x: Tensor) -> None:
     tracing = ambient is not None and ambient.builder is not None
     if tracing and not isinstance(x, Parameter) and x._data.__class__ is not Value:
         raise ParameterError(
-            f"x[...] = v on a Tensor from outside of {ambient.builder.name}, which is being traced",
+            f"x[...] = v on a Tensor from outside of {ambient.builder.name}, which is being traced",  # pyright: ignore[reportOptionalMemberAccess]
             types={"x": x._type},
             rule="a captured Tensor is an input of the program; the change would be lost after the call",
             fix="make x a tracejit.Parameter, or pass it as an argument and return the new value",

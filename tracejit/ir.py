@@ -315,9 +315,9 @@ def same_attribute(a: Any, b: Any) -> bool:
     if a.__class__ is not b.__class__ and not (isinstance(a, str) and isinstance(b, str)):
         return False
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same_attribute(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(same_attribute(a[key], b[key]) for key in a)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_attribute, a, b))
     if isinstance(a, float | complex):

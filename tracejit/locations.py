@@ -142,7 +142,7 @@ def user_location(depth: int = 1) -> Location | None:
 def location_of(function: object) -> Location | None:
     """Return where a Python function, or the one that it wraps, is defined; None for what has no code."""
     while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
+        function = function.__wrapped__  # pyright: ignore[reportAttributeAccessIssue]
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return Location(code, 0, (code.co_filename, code.co_firstlineno, "")) if code is not None else None
 

@@ -463,12 +463,12 @@ def _clamped(array: np.ndarray, dtype: DType) -> np.ndarray:
     """Convert as Cast does on the device: floats clamp to an integer's limits, NaN gives 0."""
     with np.errstate(all="ignore"):
         if dt.is_integer(dtype) and dt.is_inexact(as_dtype(array.dtype)):
-            array = array.real if np.iscomplexobj(array) else array
+            array = array.real if np.iscomplexobj(array) else array  # pyright: ignore[reportAttributeAccessIssue]
             low, high = dt.integer_range(dtype)
             wide = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
             inside = np.clip(np.trunc(wide), float(low), np.nextafter(float(high) + 1, 0))
             result = inside.astype(dtype.numpy)
             return np.where(wide >= high, np.array(high, dtype.numpy), result)
         if np.iscomplexobj(array) and dtype.kind in ("float",):
-            array = array.real
+            array = array.real  # pyright: ignore[reportAttributeAccessIssue]
         return array.astype(dtype.numpy)

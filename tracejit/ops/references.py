@@ -6,6 +6,8 @@ value are swallowed by `**_`.
 
 from __future__ import annotations
 
+# pyright: reportMissingParameterType=false
+# NumPy references take arrays; saying so for each argument would only be noise.
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -176,4 +178,4 @@ def sparse_adam(var, m, v, *rest, **attributes):
     for total, index in zip(*sums(grad, indices)):
         if 0 <= index < len(var):
             dense[index] = total
-    return lazy_adam_row(var, m, v, *scalars, dense, **attributes)
+    return lazy_adam_row(var, m, v, *scalars, dense, **attributes)  # pyright: ignore[reportCallIssue]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# pyright: reportMissingParameterType=false
+# NumPy references take arrays; saying so for each argument would only be noise.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -90,16 +90,18 @@ def _samples(signature: str, attributes: Mapping[str, Any], half: bool, zero_d: 
         bad += [(_sample(signature, "4,2", scalar="f32[1]"), ShapeError)] if zero_d else []
         good += [] if zero_d else [_sample(signature, "4,2", scalar="f32[1]")]
     checked = [Sample(plain, {**attributes, name: bad}, error) for name, bad, error in _bad_attributes(attributes)]
-    return tuple(
-        [*[Sample(text, attributes) for text in good], *[Sample(text, attributes, e) for text, e in bad], *checked]
-    )
+    return (*[Sample(text, attributes) for text in good], *[Sample(text, attributes, e) for text, e in bad], *checked)
 
 
 def _bad_attributes(attributes: Mapping[str, Any]) -> list[tuple[str, Any, type[Exception]]]:
     bad: list[tuple[str, Any, type[Exception]]] = [("use_locking", 1, AttributeTypeError)]
     bad += [(name, 1, AttributeTypeError) for name in attributes]
     if "lr" in attributes:
-        bad.append(("lr", float("nan"), AttributeValueError) if "epsilon" not in attributes else ("lr", None, AttributeTypeError))
+        bad.append(
+            ("lr", float("nan"), AttributeValueError)
+            if "epsilon" not in attributes
+            else ("lr", None, AttributeTypeError)
+        )
     if "lr_power" in attributes:
         values = [("lr", 0.0), ("l1", -0.5), ("l2", float("inf")), ("lr_power", 0.5)]
         bad += [(name, value, AttributeValueError) for name, value in values]
@@ -170,7 +172,8 @@ sparse_apply_adagrad_v2 = _sparse_optimizer(
     references.one_after_another(references.sparse_adagrad_v2_row, 2),
     (Attribute("lr", checks.real), Attribute("epsilon", checks.real), USE_LOCKING, UPDATE_SLOTS),
     sample={"lr": 0.25, "epsilon": 0.125},
-    differs=f"epsilon stands outside the root (2.10 puts it inside, 2.0 takes lr for it). {_DROPS.format('ends the process')}",
+    differs="epsilon stands outside the root (2.10 puts it inside, 2.0 takes lr for it). "
+    + _DROPS.format("ends the process"),
 )
 sparse_apply_ftrl = _sparse_optimizer(
     "SparseApplyFtrl",
@@ -217,9 +220,7 @@ fused_sparse_proximal_adagrad = _sparse_optimizer(
     zero_d=True,
     differs=_RETURNS,
 )
-_ADAM = (
-    "var:W:T, m:W:T, v:W:T, beta1_power:T, beta2_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T, indices:index"
-)
+_ADAM = "var:W:T, m:W:T, v:W:T, beta1_power:T, beta2_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T, indices:index"
 _ADAM_DOC = (
     "m = beta1 * m + (1 - beta1) * grad; v = beta2 * v + (1 - beta2) * grad²; mean = m, or with Nesterov's rule "
     "beta1 * m + (1 - beta1) * grad; "
@@ -232,7 +233,8 @@ fused_sparse_adam = _sparse_optimizer(
     f"On the whole table, with a gradient of 0 for rows not named: {_ADAM_DOC} {_SUMMED}",
     references.sparse_adam,
     (USE_LOCKING, USE_NESTEROV),
-    differs=f"With Nesterov's rule rows not named follow it too (MindSpore's kernel applies stale memory there). {_ADAM_DIFFERS}",
+    differs="With Nesterov's rule rows not named follow it too (MindSpore's kernel applies stale memory there). "
+    + _ADAM_DIFFERS,
 )
 fused_sparse_lazy_adam = _sparse_optimizer(
     "FusedSparseLazyAdam",

@@ -82,9 +82,7 @@ def known_value(value: Value) -> Any:
 class _Call:
     """One operation whose types are wanted."""
 
-    def __init__(
-        self, op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy, settled: bool
-    ):
+    def __init__(self, op: Op, operands: Sequence[Value], attributes: Mapping[str, Any], policy: Policy, settled: bool):
         self.op, self.operands, self.attributes, self.policy, self.settled = op, operands, attributes, policy, settled
         self.types: tuple[Type, ...] = tuple([operand.type for operand in operands])
         self.specs = op.spread(len(operands))
@@ -233,7 +231,7 @@ class _Call:
             together = self._decide(positions).dtype if tensors and len(positions) > 1 else None
             for position in positions:
                 given, name = together or self.types[position].dtype, self.specs[position].name
-                if given is not self.groups[written]:
+                if given is not self.groups[written]:  # pyright: ignore[reportArgumentType]
                     self._check_dtype(group, given, f" for {name}", f"{name} may be")
 
     def _check_accepted(self) -> None:
@@ -270,7 +268,7 @@ class _Call:
             return self._evaluated()
         groups = {"-": self.types[0].dtype, **self.groups} if self.types else self.groups
         dtypes = [op.result_dtype(i, groups, attributes, self.policy.dialect) for i in range(len(shapes))]
-        return tuple(map(TensorType, dtypes, shapes))
+        return tuple(map(TensorType, dtypes, shapes))  # pyright: ignore[reportArgumentType]
 
     def _evaluated(self) -> tuple[Type, ...]:
         """Return the types that the lowering gives, evaluated abstractly."""

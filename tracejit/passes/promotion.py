@@ -107,7 +107,7 @@ class _Promoter:
             operand = operands[position]
             overflows = isinstance(operand, Literal) and not fits(operand.value, conversion.to)
             if op.comparison and overflows and policy.out_of_range == "error":
-                return _known_comparison(operation, op, position, operand.value, conversion.to)
+                return _known_comparison(operation, op, position, operand.value, conversion.to)  # pyright: ignore[reportAttributeAccessIssue]
             name = op.spread(len(operands))[position].name
             self._judge(operation, operand, name, conversion, policy)
             operands[position] = self._cast(operand, conversion, operation)

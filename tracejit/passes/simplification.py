@@ -62,7 +62,7 @@ def _key(operation: Operation) -> Any:
     if operation.regions or operation.name == "constant" or _has_effect(operation):
         return None
     operands = tuple(
-        [(x.value.__class__, repr(x.value)) if x.__class__ is Literal else id(x) for x in operation.operands]
+        [(x.value.__class__, repr(x.value)) if x.__class__ is Literal else id(x) for x in operation.operands]  # pyright: ignore[reportAttributeAccessIssue]
     )
     if not operation.attributes:
         return operation.name, operands

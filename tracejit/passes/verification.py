@@ -153,4 +153,6 @@ def _allowed(attribute: Any) -> bool:
         return all(map(_allowed, attribute))
     if isinstance(attribute, np.ndarray):
         return type(attribute) is np.ndarray and attribute.dtype.isnative
-    return attribute is None or isinstance(attribute, DType) or type(attribute) in (bool, int, float, complex, str, Callee)
+    return (
+        attribute is None or isinstance(attribute, DType) or type(attribute) in (bool, int, float, complex, str, Callee)
+    )
