@@ -1,6 +1,7 @@
 """The MLP and the convolutional network trained by real MindSpore 2.10 in graph mode.
 
-Both sides begin with the same weights and see the same batches. The losses of the first 50 steps are compared, then the time of a step. All weights are float32 here.
+Both sides begin with the same weights and see the same batches. The losses of the first 50 steps are compared, then
+the time of a step. All weights are float32 here.
 """
 
 from __future__ import annotations

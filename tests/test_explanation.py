@@ -158,10 +158,24 @@ def test_scalars_of_unknown_value_are_judged_by_their_kind() -> None:
 
 
 def test_what_a_scalar_keeps() -> None:
-    cases = [(True, dt.uint8, True), (3.0, dt.int8, True), (3.5, dt.int8, False), (float("nan"), dt.int8, False),
-             (float("inf"), dt.float16, True), (float("nan"), dt.float16, True), (2, dt.bool_, False), (1, dt.bool_, True),
-             (1 + 2j, dt.complex64, True), (1 + 2j, dt.float32, False), (1 + 0j, dt.float32, True), (2**2000, dt.float64, False),
-             (255, dt.uint8, True), (-1, dt.uint8, False), (256, dt.bfloat16, True), (257, dt.bfloat16, False)]  # fmt: skip
+    cases = [
+        (True, dt.uint8, True),
+        (3.0, dt.int8, True),
+        (3.5, dt.int8, False),
+        (float("nan"), dt.int8, False),
+        (float("inf"), dt.float16, True),
+        (float("nan"), dt.float16, True),
+        (2, dt.bool_, False),
+        (1, dt.bool_, True),
+        (1 + 2j, dt.complex64, True),
+        (1 + 2j, dt.float32, False),
+        (1 + 0j, dt.float32, True),
+        (2**2000, dt.float64, False),
+        (255, dt.uint8, True),
+        (-1, dt.uint8, False),
+        (256, dt.bfloat16, True),
+        (257, dt.bfloat16, False),
+    ]
     for value, dtype, kept in cases:
         assert keeps(value, dtype) is kept, (value, dtype)
 

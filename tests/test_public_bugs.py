@@ -272,7 +272,10 @@ def test_b25_bitcast_between_widths() -> None:
     assert ops.bitcast(ones((3, 0), "u2"), tj.uint8).shape == (3, 0, 2)
     check(ops.bitcast(Tensor(np.float32(1)), tj.uint8), "uint8", [0, 0, 128, 63])
     for shape, source, target, axis in (
-        ((2, 3), "u1", tj.float32, 4), ((8,), "u1", tj.float32, 4), ((), "u1", tj.uint16, 2), ((3, 0), "u1", tj.uint16, 2),
+        ((2, 3), "u1", tj.float32, 4),
+        ((8,), "u1", tj.float32, 4),
+        ((), "u1", tj.uint16, 2),
+        ((3, 0), "u1", tj.uint16, 2),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=rf"u8\[.*\] cannot be read as {target}: the last axis must be {axis}"):
             ops.bitcast(ones(shape, source), target)

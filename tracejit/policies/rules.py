@@ -22,7 +22,8 @@ GENERAL_RULES = {
     # Rules of tracejit's own, the same under every policy.
     "hyper-parameter": "A scalar input with a group of its own takes the written Parameter's dtype.",
     "scalar-scalar": "Python scalars compute as Python does and stay scalars.",
-    "returned-scalar": "A Python scalar that a jitted function returns becomes a tensor: bool, int64, float32, complex64.",
+    "returned-scalar": "A Python scalar that a jitted function returns becomes a tensor: bool, int64, float32, "
+    "complex64.",
     "item-assignment": "A value assigned to items takes the dtype of the tensor, where that loses nothing.",
     "carry-adopts": "A Python scalar that a loop starts with takes the dtype that the loop gives it.",
     "branch-index": "The index of a branch is an int32.",
