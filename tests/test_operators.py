@@ -213,6 +213,7 @@ def results(name: str) -> Results:
     return Results(eager, jitted, types, under_jax)
 
 
+@pytest.mark.sweep(90)
 @pytest.mark.parametrize("name", PUBLIC)
 def test_samples_are_the_reference_on_every_path(name: str) -> None:
     op, found = RECORDS[name], results(name)
@@ -225,6 +226,7 @@ def test_samples_are_the_reference_on_every_path(name: str) -> None:
         assert_same(under_jax, host(eager), exact=True)
 
 
+@pytest.mark.sweep(90)
 @pytest.mark.parametrize("name", PUBLIC)
 def test_declared_is_traced_is_executed(name: str) -> None:
     op, found = RECORDS[name], results(name)
@@ -257,6 +259,7 @@ def test_a_writing_operator_writes_and_returns_the_parameter(name: str) -> None:
         assert_same(tensors[0].asnumpy(), expected)
 
 
+@pytest.mark.sweep(90)
 @pytest.mark.parametrize("name", PUBLIC)
 def test_class_and_method_are_the_function(name: str) -> None:
     op, found = RECORDS[name], results(name)
@@ -329,6 +332,7 @@ def check_error(op: Op, sample: Sample, function: Callable[..., Any], tensors: S
     assert op.name.replace("_", "") in words or op.class_name.lower() in words or "dtype" in words
 
 
+@pytest.mark.sweep(90)
 @pytest.mark.parametrize("name", PUBLIC)
 def test_error_samples(name: str) -> None:
     op = RECORDS[name]

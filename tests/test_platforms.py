@@ -34,6 +34,7 @@ def export_sample(op: Op, sample: Sample) -> Any:
     return jit(function).export(*[operands[i] for i in places], platforms=PLATFORMS)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operator_lowers_for_every_platform(name: str):
     program = export_sample(RECORDS[name], samples_of(RECORDS[name])[0])

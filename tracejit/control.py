@@ -277,6 +277,8 @@ def _first_carry(value: Value, wanted: Type) -> Value:
     builder = _builder()
     if isinstance(wanted, ScalarType):  # of a higher kind: int and float are float, as in Python
         one = {"int": 1, "float": 1.0, "complex": 1 + 0j}[wanted.kind]
+        if isinstance(value, Literal):
+            return Literal(value.value * one)
         return builder.record(RECORDS["mul"], [value, Literal(one)], {}, current_policy()).result
     tensor = cast_value(builder, value, wanted.dtype, "carry-adopts")
     if wanted.shape:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.ambient import DEFAULT_POLICY, Ambient
+from tracejit.bounded import Bounded
 from tracejit.bridge import backend
 from tracejit.commit import run_stateful
 from tracejit.dtypes import DType
@@ -29,7 +30,9 @@ from tracejit.policies import Policy
 from tracejit.tensor import Tensor, wrap
 from tracejit.tracer import Builder, escaped
 
-_programs: dict[Any, Any] = {}
+#: Programs by operator, policy, attributes and kinds of operands: `x[i]` alone makes one for each number. One takes
+#: more than a megabyte.
+_programs: Bounded[Any] = Bounded(256)
 
 
 def run(op: Op, operands: Sequence[Any], attributes: dict[str, Any], policy: Policy, ambient: Ambient | None) -> Any:
@@ -247,7 +250,7 @@ def _program(
         program = (
             backend.StatefulProgram(build, op.name) if op.writes else backend.Program(build.alone, op.name, inline=True)
         )
-        _programs[key] = program
+        program = _programs.keep(key, program)
     return program
 
 

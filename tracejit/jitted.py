@@ -171,6 +171,7 @@ class Jitted:
             named, tree = named_leaves(names, args, kwargs, statics)
             new = Entry(self, arrange(named, tree, marks, statics), policy, checks, state)
             entry = self._entries[key] = self._entries.setdefault(shared, new)
+            entry.watch_parameters(_dropper(self))
             self._forget(self._watch.forgotten())
         return entry, inputs
 
@@ -351,6 +352,20 @@ class _WeakMethod:
             raise ReferenceError(f"the object whose {self.__name__} this is no longer exists")
         depend_on(instance)
         return self._function(instance, *args, **kwargs)
+
+
+def _dropper(jitted: Jitted) -> Callable[[Entry], None]:
+    """Make the function that takes an entry from a Jitted, which it does not keep alive."""
+    reference = weakref.ref(jitted)
+
+    def drop(entry: Entry) -> None:
+        found = reference()
+        if found is not None:
+            found._entries = {key: kept for key, kept in list(found._entries.items()) if kept is not entry}
+            if found._hot is not None and found._hot.entry is entry:
+                found._hot = None
+
+    return drop
 
 
 def _cooler(jitted: Jitted) -> Callable[[], None]:

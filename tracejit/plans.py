@@ -178,8 +178,21 @@ class Entry:
         self.plans: dict[Any, Plan] = {}
         #: The program of all signatures, if the entry goes the direct way; it does until one signature needs a Plan.
         self.program: Any = None
+        self._watching: list[weakref.ref[Parameter]] = []
         self._places = input_places(owner.options.in_shardings, arguments)
         self._direct = self._places is None and owner.options.out_shardings is None
+
+    def watch_parameters(self, drop: Callable[[Entry], None]) -> None:
+        """Let `drop` know when one of the Parameters among the arguments is gone: no call finds the entry any more."""
+        reference = weakref.ref(self)
+
+        def gone(_: Any) -> None:
+            entry = reference()
+            if entry is not None:
+                drop(entry)
+
+        parameters = [key.parameter() for _, key in self.arguments.parameters]
+        self._watching = [weakref.ref(parameter, gone) for parameter in parameters if parameter is not None]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Run the function for these leaves, tracing it first where needed."""

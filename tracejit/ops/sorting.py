@@ -61,13 +61,7 @@ sort = op(
     methods=("sort",),
     samples=_SAMPLES,
 )
-arg_SAMPLES = (
-    "f32[2,3]",
-    Sample("i8[4,2]", {"axis": 0, "descending": True}),
-    Sample("f32[2]", {"axis": 1}, AttributeValueError),
-    Sample("c64[2]", raises=DTypeError),
-)
-sort = op(
+argsort = op(
     "ArgSort",
     "input:T",
     name="argsort",

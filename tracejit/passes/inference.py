@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracejit import policies
+from tracejit.bounded import Bounded
 from tracejit.bridge import backend
 from tracejit.dtypes import DEFAULT_OF_KIND, DType, float32, holds, int32, integer_range, is_integer, kind_rank, uint32
 from tracejit.errors import DTypeError, ParameterCastError, ScalarOverflowError, ShapeError, TracejitError
@@ -38,7 +39,7 @@ class Inference(NamedTuple):
     groups: Mapping[str, DType]
 
 
-_known: dict[Any, Inference] = {}
+_known: Bounded[Inference] = Bounded(16_384)
 
 
 def infer(
@@ -65,7 +66,7 @@ def infer(
         key += (tuple([repr(known_value(operand)) for operand in operands]),)
     known = _known.get(key)
     if known is None:
-        known = _known[key] = _Call(op, operands, attributes, policy, settled).infer()
+        known = _known.keep(key, _Call(op, operands, attributes, policy, settled).infer())
     return known
 
 
