@@ -95,3 +95,9 @@ def test_a_wrong_block_fails():
     with pytest.raises(ZeroDivisionError) as caught:
         run_page("page.md", "\n```python\nx = 1\nx / 0\n```\n")
     assert caught.traceback[-1].lineno + 1 == 4
+
+
+def test_the_page_of_differences_is_current():
+    from docs.generate_differences import PAGE, page
+
+    assert PAGE.read_text() == page(), "run python -m docs.generate_differences"

@@ -15,7 +15,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Each part of tracejit may import what stands on its own line or above; what is not named here is the last line.
 LAYERS = [
-    {"locations", "dtypes", "errors", "bridge", "bounded"},  # bridge imports nothing but lowering, when that is first needed
+    {
+        "locations",
+        "dtypes",
+        "errors",
+        "bridge",
+        "bounded",
+    },  # bridge imports nothing but lowering, when that is first needed
     {"ir", "printer", "parser", "verifier", "mlir"},
     {"policies", "ops", "ambient"},
     {"passes"},

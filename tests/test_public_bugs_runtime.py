@@ -106,7 +106,7 @@ def test_b39_memory_of_the_user_is_never_shared(size: int):
     y = jit(lambda t: t[2])(t)
     a[:] = -1
     ops.assign_add(p, Tensor(np.ones(size, "f4")))
-    jit(lambda: ops.assign_add(q, 1.0))()
+    jit(lambda: ops.assign_add(q, ops.ones((size,))))()
     assert (t[2].item(), y.item(), z[:2].tolist(), p[0].item(), q[0].item()) == (2.0, 2.0, [0, 0], 1.0, 1.0)
     z[:] = 9
     assert (p[0].item(), q[0].item()) == (1.0, 1.0)

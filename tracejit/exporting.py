@@ -325,8 +325,10 @@ def load(path: PathLike) -> Loaded:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tick.export(tracejit.Tensor(2)).save(f"{folder}/tick.tracejit")
     ...     loaded = tracejit.load(f"{folder}/tick.tracejit")
-    >>> loaded(tracejit.Tensor(2)), loaded(tracejit.Tensor(3)), loaded.parameters["count"], count
-    (Tensor(2), Tensor(5), Parameter(5, dtype=int64, name='count'), Parameter(0, dtype=int64, name='count'))
+    >>> loaded(tracejit.Tensor(2)), loaded(tracejit.Tensor(3))
+    (Tensor(2, dtype=int64), Tensor(5, dtype=int64))
+    >>> loaded.parameters["count"], count
+    (Parameter(5, dtype=int64, name='count'), Parameter(0, dtype=int64, name='count'))
     """
     with read_archive(path, MEMBERS) as archive:
         manifest = read_manifest(archive.bytes("manifest.json"), archive.what)

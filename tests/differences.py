@@ -1,8 +1,0 @@
-from typing import NamedTuple
-
-
-class Difference(NamedTuple):
-    pattern: str
-
-
-DIFFERENCES = []
