@@ -350,7 +350,7 @@ def elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         from tracejit import eager
 
         monkeypatch.setattr(lax, "platform_dependent", lambda *args, default, cpu: default(*args))
-        monkeypatch.setattr(eager, "_programs", {})
+        monkeypatch.setattr(eager, "_programs", type(eager._programs)(64))
     return request.param
 
 
@@ -496,7 +496,8 @@ def test_tables_are_updated_in_place(name: str) -> None:
     compiled = jit(step).trace(*[operands[i] for i in given]).lower().compile()
     made = re.findall(r"= f32\[50021,8\]\{1,0\} (\S+)\(", compiled.as_text())
     assert "copy" not in made
-    assert "broadcast" not in made  # no gradient is densified
+    if name != "fused_sparse_adam":  # its formula moves every row
+        assert "broadcast" not in made  # no gradient is densified
     assert compiled.as_text().count("may-alias") + compiled.as_text().count("must-alias") == len(RECORDS[name].writes)
 
 
@@ -621,26 +622,16 @@ def test_keywords_are_mindspores_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["sparse_apply_ftrl", "fused_sparse_lazy_adam", "apply_momentum", "scatter_update"])
 def test_a_write_inside_a_gradient_is_not_differentiated(name: str) -> None:
     table = Parameter(Tensor(np.ones((4, 2), "f4")), name="table")
+    operands = operands_for(name, dt.float32, shape=(2, 2)) if name in SPECS else []
 
     def loss(x: Any) -> Any:
         if name == "scatter_update":
             ops.scatter_update(table, Tensor(np.array([0, 1], "i4")), x)
         else:
-            operands = operands_for(name, dt.float32, shape=(2, 2))
-            operands = list(states[name](operands))
-            operands = [x if spec.name in GRADIENTS else o for spec, o in zip(SPECS[name], operands)]
-            getattr(ops, name)(*operands, **attributes_of(name))
+            given = [x if spec.name in GRADIENTS else o for spec, o in zip(SPECS[name], operands)]
+            getattr(ops, name)(*given, **attributes_of(name))
         return ops.reduce_sum(x * x)
 
-    states = (
-        {
-            name: (
-                lambda kept: lambda operands: [k if isinstance(k, Parameter) else o for k, o in zip(kept, operands)]
-            )(operands_for(name, dt.float32, shape=(2, 2)))
-        }
-        if name in SPECS
-        else {}
-    )
     x = Tensor(np.float32([[1, 2], [3, 4]]))
     gradient = jit(lambda x: tracejit.grad(loss)(x))(x)
     assert_close(gradient.asnumpy(), 2 * x.asnumpy())

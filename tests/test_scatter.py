@@ -326,7 +326,7 @@ def elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         from tracejit import eager
 
         monkeypatch.setattr(lax, "platform_dependent", lambda *args, default, cpu: default(*args))
-        monkeypatch.setattr(eager, "_programs", {})
+        monkeypatch.setattr(eager, "_programs", type(eager._programs)(64))
     return request.param
 
 
