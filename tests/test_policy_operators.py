@@ -17,7 +17,7 @@ from tracejit import Tensor, jit, ops, policies
 from tracejit import dtypes as dt
 from tracejit.abstract import read_arguments
 from tracejit.dispatch import split_call
-from tracejit.errors import DTypeError, ImplicitCastError, ScalarOverflowError
+from tracejit.errors import DTypeError, ImplicitCastError, ScalarOverflowError, ShapeError
 from tracejit.grids import differences
 from tracejit.ir import Literal, TensorType, Value
 from tracejit.ops.record import RECORDS, Op
@@ -97,7 +97,7 @@ def declared(call: Call, policy: Policy) -> Any:
     values = [Value(x) if isinstance(x, TensorType) else Literal(x) for x in call.types()]
     try:
         inference = infer(call.op, values, attributes_of(call.op, policy), policy)
-    except DTypeError:
+    except (DTypeError, ShapeError):
         return None
     return inference.groups[call.op.operands[0].group], inference.results[0].dtype  # type: ignore[index]
 
@@ -109,6 +109,8 @@ def expected_group(call: Call, policy: Policy) -> dt.DType | None:
     except DTypeError:
         return None
     op, dialect = call.op, policy.dialect
+    if op.name == "approximate_equal" and not all(isinstance(x, TensorType) for x in call.types()):
+        return None  # a scalar's shape is not the tensor's, and it does not broadcast
     accepted = op.accepted(op.operands[0].group or "", dialect)
     only = op.tensors_only.of(dialect) if hasattr(op.tensors_only, "of") else op.tensors_only
     scalars = [x for x in call.operands if not isinstance(x, dt.DType)]
@@ -140,7 +142,7 @@ def test_every_pair_declares_result_type(name: str) -> None:
 def outcome(run: Any) -> Any:
     try:
         return run().dtype
-    except (DTypeError, ImplicitCastError):
+    except (DTypeError, ImplicitCastError, ShapeError):
         return None
 
 
