@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 os.environ["JAX_CHECK_TRACER_LEAKS"] = "1"  # read when jax is first imported, so before anything imports it
@@ -70,3 +70,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in dropped])
         items[:] = [item for item in items if id(item) not in dropped]
+
+
+@pytest.fixture(autouse=True)
+def _policies_as_they_were() -> Iterator[None]:
+    """Forget the policies that a test registers: another test, or a page, may use the same name."""
+    from tracejit import policies
+
+    before = dict(policies._known)
+    yield
+    policies._known.clear()
+    policies._known.update(before)
