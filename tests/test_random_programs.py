@@ -202,7 +202,7 @@ def _fast_compilation() -> Iterator[None]:
 
 
 @hypothesis.settings(
-    max_examples=3000 if session._full else 200,
+    max_examples=3000 if session._full else 40,  # a program costs up to a second of compilation
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
