@@ -411,12 +411,16 @@ def lowered(function: Callable[..., Any], *args: Any) -> str:
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_the_table_is_updated_in_place(name: str) -> None:
     p = Parameter(Tensor(np.zeros((50021, 8), "f4")), name="x")
+
+    def write(i: Tensor, u: Tensor) -> None:
+        getattr(ops, name)(p, i, u)
+
     text = lowered(
-        lambda i, u: getattr(ops, name)(p, i, u) and None,
+        write,
         indices_for(name, np.arange(64)),
         Tensor(np.ones((64, 8), "f4")),
     )
-    assert "input_output_alias={ {0}: (" in text
+    assert re.search(r"input_output_alias=\{ \{0?\}: \(", text)
     made = re.findall(r"= f32\[50021,8\]\{1,0\} (\S+)\(", text)
     assert set(made) <= {
         "parameter",
