@@ -13,7 +13,6 @@ from typing import Any
 
 from tracejit.dtypes import BY_NAME, DType, int32, int64
 from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError
-from tracejit.ir import ScalarType, TensorType
 
 #: Types by operand name, with which a shape rule works.
 ShapeRule = Callable[["Op", Sequence[Any], Mapping[str, Any]], Any]
@@ -361,8 +360,3 @@ def _register(record: Op) -> None:
         if class_name in CLASSES:
             raise ValueError(f"operator class {class_name} is declared twice")
         CLASSES[class_name] = record
-
-
-def is_tensor_type(type_: Any) -> bool:
-    """Say whether an operand is a tensor rather than a Python scalar."""
-    return isinstance(type_, TensorType) and not isinstance(type_, ScalarType)

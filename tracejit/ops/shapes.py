@@ -49,11 +49,6 @@ def same_as_first(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -
     return [types[0].shape] * len(op.results)
 
 
-def state_shapes(op: Op, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[Shape]:
-    """Give each result the shape of the Parameter that it updates."""
-    return [types[position].shape for position in op.writes][: len(op.results)]
-
-
 def normalize_axis(op: Op, axis: int, rank: int, name: str = "axis") -> int:
     """Turn an axis counted from the end into one counted from the start, or say that it is out of range."""
     if not -rank <= axis < rank:
