@@ -152,5 +152,6 @@ def _transformed(written: Sequence[Parameter]) -> StateError:
     return StateError(
         f"Parameter {names} would be written under a JAX transformation (jax.jit, jax.grad, jax.vmap, ...)",
         rule="a write inside somebody else's trace would be lost or kept as a dead tracer",
-        fix="use tracejit's own transform (tracejit.jit, grad, scan), or return the new value and write it outside",
+        fix="use tracejit's own transforms (tracejit.jit, grad, scan), or f.functional(params, ...) of the jitted "
+        "function, which takes and returns the Parameters' values",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from tracejit.errors import (
 )
 from tracejit.exporting import Exported, export_traced
 from tracejit.freshness import State, Watch, depend_on
+from tracejit.functional import call_functional, check_not_tracing
 from tracejit.ir import Graph
 from tracejit.locations import location_of
 from tracejit.parameter import Parameter
@@ -51,8 +52,16 @@ class Hot(NamedTuple):
     """The short way of a call like the last one: so many positional arguments of these classes, and their entry."""
 
     arity: int
-    classes: tuple[type, ...]
+    #: None where all of them are Tensors.
+    classes: tuple[type, ...] | None
     entry: Entry
+
+    def arrays(self, args: Sequence[Any]) -> list[Any] | None:
+        """Return what goes to the program, Python scalars among it; None if an argument is of another class."""
+        assert self.classes is not None
+        if tuple(map(type, args)) != self.classes:
+            return None
+        return [argument._data if argument.__class__ is Tensor else argument for argument in args]
 
 
 class Jitted:
@@ -80,18 +89,23 @@ class Jitted:
         try:
             try:
                 hot = self._hot
-                if hot is None or kwargs or len(args) != hot.arity or AMBIENT.get() is not None:
+                if hot is None or kwargs or AMBIENT.get() is not None:
                     return self._general(args, kwargs)
-                arrays = []
-                for argument, expected in zip(args, hot.classes):
-                    if argument.__class__ is not expected:
+                arity, classes, entry = hot
+                if classes is None:
+                    arrays = []
+                    for argument in args:
+                        if argument.__class__ is not Tensor:
+                            return self._general(args, kwargs)
+                        arrays.append(argument._data)
+                    if len(arrays) != arity:
                         return self._general(args, kwargs)
-                    arrays.append(argument._data if expected is Tensor else argument)
-                entry = hot.entry
+                elif (arrays := hot.arrays(args)) is None:
+                    return self._general(args, kwargs)
                 program = entry.program
                 if program is None:
                     return entry(arrays)
-                result = program.call(*arrays) if backend.x64() else program(arrays)
+                result = program.call(*arrays) if backend.x64() else program.widened(arrays)
                 if result.__class__ is backend.ArrayType:
                     return wrap(result)
                 return entry.finish(result, arrays)
@@ -127,7 +141,8 @@ class Jitted:
         classes = tuple([argument.__class__ for argument in args])
         arguments = entry.arguments
         if not arguments.statics and len(arguments.kinds) == len(args) and _SIMPLE.issuperset(classes):
-            self._hot = Hot(len(args), classes, entry)
+            tensors_only = all(kind is Tensor for kind in classes)
+            self._hot = Hot(len(args), None if tensors_only else classes, entry)
             if entry.state is not self._watch.state():  # an attribute was set meanwhile
                 self._hot = None
 
@@ -208,6 +223,43 @@ class Jitted:
                 fix="write each conversion, as in ops.cast(x, tracejit.float32), or change the operands' dtypes",
             )
         warn_at(lossy[0].location, what + "\n".join(lines), LossyCastWarning)
+
+    def functional(self, params: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Run as a pure function of the Parameters' values: the door for JAX's own transformations.
+
+        No Parameter changes; so it works under `jax.jit`, `jax.grad`, `jax.vmap` and in `lax.scan`, where a write
+        is a StateError otherwise.
+
+        Args:
+            params: values by the Parameters' names, each of its Parameter's dtype and shape. All that the function
+                writes must be among them; a Parameter that it only reads and that is not keeps its value of now.
+            *args: arguments by position.
+            **kwargs: arguments by name.
+
+        Returns:
+            What the function returns, and a dict like `params` with the values as they would be after the call.
+
+        Raises:
+            StateError: (a RuntimeError) a Parameter is written whose value is not in `params`.
+            ParameterError: (a TypeError) a name that no Parameter of the function has.
+            DTypeError, ShapeError: a value of another dtype or shape than its Parameter's.
+
+        >>> import jax, tracejit
+        >>> w = tracejit.Parameter([1.0, 2.0], name="w")
+        >>> @tracejit.jit
+        ... def step(x):
+        ...     return tracejit.ops.assign_add(w, x * 2).sum()
+        >>> loss, after = jax.jit(step.functional)({"w": w.value()}, jax.numpy.ones(2))
+        >>> loss, after["w"].tolist(), w
+        (Tensor(7., dtype=float32), [3.0, 4.0], Parameter([1., 2.], dtype=float32, name='w'))
+        """
+        try:
+            check_not_tracing(self.name)
+            entry, leaves = self._find(args, kwargs, AMBIENT.get())
+            return call_functional(entry, leaves, params)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     # Looking inside
 

@@ -176,6 +176,8 @@ class Entry:
         self.state = state
         self.traces: dict[tuple[Type, ...], Recorded] = {}
         self.plans: dict[Any, Plan] = {}
+        #: The programs of signatures that were called by `functional`.
+        self.functional: dict[tuple[Type, ...], Any] = {}
         #: The program of all signatures, if the entry goes the direct way; it does until one signature needs a Plan.
         self.program: Any = None
         self._watching: list[weakref.ref[Parameter]] = []
