@@ -67,10 +67,14 @@ def x64() -> bool:
 
 
 class _Outside(threading.local):
-    narrow = False
+    """What a thread needs to enter a 64-bit scope at little cost, once at a time."""
+
+    def __init__(self) -> None:
+        #: Whether tracejit has entered the scope, so that the user's setting is what it is outside: off.
+        self.narrow = False
+        self.scope = jax.enable_x64(True)  # making one costs more than entering it
 
 
-#: What the user's setting is where tracejit has entered a scope of its own: there 64 bits are off outside.
 outside = _Outside()
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from lowering.arrays import x64
 from lowering.broadcasting import like
 from lowering.emit import PYTHON_WIDTHS, literal_array
 from lowering.registry import lower
@@ -47,7 +48,7 @@ _KINDS = {kind.__name__: widths for kind, widths in PYTHON_WIDTHS.items()}
 def cast(x: Any, dtype: DType | str) -> Any:
     """Convert the values. A kind instead of a dtype makes a Python scalar of another kind, which has no fixed width."""
     if isinstance(dtype, str):
-        return lax.convert_element_type(x, _KINDS[dtype][bool(jax.config.jax_enable_x64)])  # pyright: ignore[reportAttributeAccessIssue]
+        return lax.convert_element_type(x, _KINDS[dtype][x64()])
     if x.__class__ in (bool, int, float, complex):
         return jnp.asarray(literal_array(x, dtype))
     if jnp.issubdtype(x.dtype, jnp.complexfloating) and dtype.kind != "complex":

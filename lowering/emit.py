@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lowering.arrays import x64
 from lowering.registry import LOCATED, REGION_RULES, RULES
 from tracejit.dtypes import DType
 from tracejit.errors import X64Error
@@ -60,7 +61,7 @@ def check_x64(graph: Graph) -> None:
 
     At top level the mode is always on; it is off only under the user's own transformations.
     """
-    if jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+    if x64():
         return
     for operation in graph.walk():
         for value in (*operation.operands, *operation.results):
@@ -95,7 +96,7 @@ PYTHON_WIDTHS: dict[type, tuple[str, str]] = {
 
 def scalar_array(value: Any) -> np.ndarray:
     """Return a Python scalar as an array for computing among Python scalars."""
-    return np.asarray(value, PYTHON_WIDTHS[value.__class__][bool(jax.config.jax_enable_x64)])  # pyright: ignore[reportAttributeAccessIssue]
+    return np.asarray(value, PYTHON_WIDTHS[value.__class__][x64()])
 
 
 def literal_array(value: Any, dtype: DType) -> np.ndarray:

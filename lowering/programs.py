@@ -13,13 +13,11 @@ from typing import Any
 import jax
 from jax import tree_util
 
-from lowering.arrays import outside, type_of, under_transformation, x64_scope
+from lowering.arrays import outside, type_of, under_transformation, x64, x64_scope
 from lowering.emit import check_x64, emit
 from lowering.placement import constrained, kept, place_of, placements, spread
 from tracejit.ir import ABSENT, Graph, ScalarType, Type
 from tracejit.locations import user_traceback
-
-_config: Any = jax.config
 
 
 class Failed:
@@ -91,14 +89,21 @@ class Program:
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """Run on arrays; 64-bit dtypes exist unless somebody else's transformation says otherwise."""
-        if _config.jax_enable_x64 or under_transformation():
+        return self.call(*arrays) if x64() else self.widened(arrays)
+
+    def widened(self, arrays: Sequence[Any]) -> Any:
+        """Run where the user has 64 bits off: at top level they exist all the same."""
+        if under_transformation():
             return self.call(*arrays)
-        with x64_scope():
-            outside.narrow = True
-            try:
+        if outside.narrow:  # the user's code has switched them off inside a scope of ours
+            with x64_scope():
                 return self.call(*arrays)
-            finally:
-                outside.narrow = False
+        try:
+            outside.narrow = True
+            with outside.scope:
+                return self.call(*arrays)
+        finally:
+            outside.narrow = False
 
 
 class StatefulProgram:

@@ -13,9 +13,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
+
+from lowering.arrays import x64
 
 #: New values of one of several tables, from (rows of all tables as they are now, gradient). Which table comes first.
 Stage = tuple[int, Callable[[Sequence[Any], Any], Any]]
@@ -47,7 +48,7 @@ def _outside(indices: Any, length: int) -> Any:
 
 def _integer(limit: int) -> Any:
     """Return the index dtype that holds a limit; int64 only where it is needed, and exists."""
-    return jnp.int64 if limit >= 2**31 and jax.config.jax_enable_x64 else jnp.int32  # pyright: ignore[reportAttributeAccessIssue]
+    return jnp.int64 if limit >= 2**31 and x64() else jnp.int32
 
 
 def _row(table: Any, number: Any) -> Any:
@@ -79,7 +80,7 @@ def sort_positions(keys: Any, limit: int) -> tuple[Any, Any]:
     places = lax.iota(jnp.int32, keys.shape[0])
     low = max(1, (keys.shape[0] - 1).bit_length())
     bits = low + limit.bit_length()
-    if bits > 63 or (bits > 31 and not jax.config.jax_enable_x64):  # pyright: ignore[reportAttributeAccessIssue]
+    if bits > 63 or (bits > 31 and not x64()):
         return tuple(lax.sort_key_val(keys, places))  # type: ignore[return-value]
     wide = jnp.int64 if bits > 31 else jnp.int32
     packed = lax.sort((keys.astype(wide) << low) | places.astype(wide), is_stable=False)

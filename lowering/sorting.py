@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from lowering.arrays import x64
 from lowering.emit import literal_array
 from lowering.registry import lower
 from tracejit.dtypes import DType, as_dtype
@@ -120,7 +121,7 @@ def _extreme(x: Any, axis: int, at_least: Any, index_dtype: Any) -> tuple[Any, A
 @lower("cummax")
 def cummax(x: Any, axis: int) -> tuple[Any, Any]:
     """Return the running maximum and its place."""
-    return _extreme(x, axis, lax.ge, jnp.int64 if jax.config.jax_enable_x64 else jnp.int32)  # pyright: ignore[reportAttributeAccessIssue]
+    return _extreme(x, axis, lax.ge, jnp.int64 if x64() else jnp.int32)
 
 
 @lower("cummin")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from lowering.arithmetic import add, integer_quotient, sub
+from lowering.arrays import x64
 from lowering.broadcasting import align, expand, like
 from lowering.emit import literal_array
 from lowering.registry import lower
@@ -49,7 +49,7 @@ def reduce_mean(x: Any, axis: tuple[int, ...], keep_dims: bool) -> Any:
     """Average; integers are summed in the widest integer there is, and the quotient is truncated."""
     if not jnp.issubdtype(x.dtype, jnp.integer):
         return jnp.mean(x, _axes(x, axis), keepdims=keep_dims)
-    width = 64 if jax.config.jax_enable_x64 else 32  # pyright: ignore[reportAttributeAccessIssue]
+    width = 64 if x64() else 32
     wide = np.dtype(f"{'uint' if np.iinfo(x.dtype).min == 0 else 'int'}{width}")
     total = jnp.sum(x, _axes(x, axis), dtype=wide, keepdims=keep_dims)
     count = x.size // max(total.size, 1)
@@ -214,7 +214,7 @@ def arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Any:
 
 def _count(start: int, end: int, step: int, dtype: DType) -> Any:
     length = max(0, -((start - end) // step))
-    wide = np.dtype("int64" if jax.config.jax_enable_x64 else "int32")  # pyright: ignore[reportAttributeAccessIssue]
+    wide = np.dtype("int64" if x64() else "int32")
     positions = lax.iota(dtype.numpy if dtype.kind in ("int", "uint") else wide, length)
     values = positions * np.asarray(step, positions.dtype) + np.asarray(start, positions.dtype)
     return lax.convert_element_type(values, dtype.numpy)
