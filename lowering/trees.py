@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax import tree_util
 
-from tracejit.errors import AttributeValueError, TracejitError, hide_internal_frames
+from tracejit.errors import AttributeValueError, TracejitError, hide_frames
 from tracejit.ir import Value
 from tracejit.locations import hide_folder
 
@@ -42,7 +42,7 @@ def _array_of(tensor: Any) -> tuple[tuple[Any, ...], None]:
         try:
             tensor._leaf()
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
     return (data,), None
 

@@ -672,3 +672,10 @@ def test_an_error_can_be_caught_and_the_function_goes_on():
             return x + F2
 
     np.testing.assert_array_equal(jit(function)(F2).asnumpy(), [2, 4])
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_jax_keys_are_no_tensors(inside: bool):
+    make = lambda: Tensor(jax.random.key(0))  # noqa: E731
+    with pytest.raises(DTypeError, match="key<fry> is not a dtype"):
+        jit(make)() if inside else make()

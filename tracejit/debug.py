@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from tracejit.ambient import AMBIENT
 from tracejit.bridge import backend
 from tracejit.dispatch import apply
-from tracejit.errors import AttributeTypeError, AttributeValueError
+from tracejit.errors import AttributeTypeError, AttributeValueError, hide_frames
 from tracejit.examination import examine
 from tracejit.ir import Operation, ScalarType
 from tracejit.locations import Location
 from tracejit.ops.record import RECORDS
-from tracejit.tensor import Tensor, hide_frames, public
+from tracejit.tensor import Tensor, public
 
 
 @public

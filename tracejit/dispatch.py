@@ -23,7 +23,7 @@ from tracejit.errors import (
     ParameterError,
     StateError,
     TracejitError,
-    hide_internal_frames,
+    hide_frames,
 )
 from tracejit.ir import Literal, Operation, Type, Value
 from tracejit.ops.record import REQUIRED, Attribute, Op, Operand
@@ -296,7 +296,7 @@ def make_function(op: Op) -> Callable[..., Any]:
             operands, attributes = split_call(op, names, args, kwargs)
             return apply(op, operands, attributes)
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     function.__name__ = function.__qualname__ = op.name
@@ -360,7 +360,7 @@ class Primitive:
                 self._attributes.pop(attribute.name, None)
             self._call_order = [name for name in self.op.call_order if name not in self._attributes]
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -369,7 +369,7 @@ class Primitive:
             operands, attributes = split_call(self.op, self._call_order, args, kwargs, self._attributes)
             return apply(self.op, operands, attributes)
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     def __repr__(self) -> str:
@@ -421,7 +421,7 @@ def make_operator(op: Op, reflected: bool = False) -> Callable[[Tensor, Any], An
         try:
             return apply(op, (other, self) if reflected else (self, other), _defaults(op))
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     return method
@@ -446,7 +446,7 @@ def make_in_place(op: Op) -> Callable[[Parameter, Any], Any]:
             with STATE_LOCK:  # no other thread's update comes between the read and the write
                 return apply(ops.RECORDS["assign"], (self, apply(op, (self, other), _defaults(op))), {})
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     return method
@@ -463,7 +463,7 @@ def make_method(op: Op) -> Callable[..., Any]:
         try:
             return function(self, *args, **kwargs)
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     method.__doc__ = function.__doc__
@@ -495,7 +495,7 @@ def make_unary(op: Op) -> Callable[[Tensor], Any]:
         try:
             return apply(op, (self,), {})
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     return method

@@ -159,11 +159,19 @@ class LossyCastWarning(UserWarning):
     """An implicit conversion that can lose value, under `jit(on_lossy="warn")`."""
 
 
-def hide_internal_frames(error: BaseException) -> None:
-    """Drop tracejit's and JAX's own frames from an error that is about to leave to the user.
+def hide_frames(error: BaseException) -> None:
+    """Drop tracejit's and JAX's own frames from an error that leaves to the user, and from those that it came from.
 
-    Used as `except TracejitError as error: hide_internal_frames(error); raise`: a bare `raise` adds no frame, so
-    the traceback ends at the user's line.
+    Used as `except ... as error: hide_frames(error); raise`: a bare `raise` adds no frame, so the traceback ends at
+    the user's line. What the user raises stays what it was, its context included.
     """
-    error.__traceback__ = user_traceback(error.__traceback__)
-    error.__suppress_context__ = True
+    if isinstance(error, TracejitError):
+        error.__suppress_context__ = True
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            current.__traceback__ = user_traceback(current.__traceback__)
+            pending += [current.__cause__, current.__context__]

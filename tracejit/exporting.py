@@ -19,7 +19,15 @@ from tracejit.ambient import AMBIENT
 from tracejit.archives import read_archive, write_archive
 from tracejit.arguments import Static, named_leaves, normalise
 from tracejit.bridge import backend
-from tracejit.errors import AttributeTypeError, DTypeError, ExportError, GraphSyntaxError, PlatformError, TraceError
+from tracejit.errors import (
+    AttributeTypeError,
+    DTypeError,
+    ExportError,
+    GraphSyntaxError,
+    PlatformError,
+    TraceError,
+    hide_frames,
+)
 from tracejit.ir import SCALAR_TYPES, Graph, Operation, TensorType, Type
 from tracejit.locations import Location
 from tracejit.manifests import CheckRecord, Leaf, Manifest, ParameterRecord, PolicyRecord, read_manifest
@@ -30,7 +38,7 @@ from tracejit.placing import check_places, named_arrays
 from tracejit.plans import Plan
 from tracejit.saving import PathLike, by_name, values_of
 from tracejit.stages import Traced
-from tracejit.tensor import Tensor, hide_frames, public
+from tracejit.tensor import Tensor, public
 from tracejit.tensor_files import damaged, write_tensors
 
 MEMBERS = ("manifest.json", "graph.txt", "program.stablehlo", "parameters.safetensors", "captured.safetensors")

@@ -12,12 +12,12 @@ from tracejit.ambient import current_policy
 from tracejit.arguments import StaticArgument, static_key
 from tracejit.bridge import backend
 from tracejit.dispatch import as_value
-from tracejit.errors import AttributeTypeError
+from tracejit.errors import AttributeTypeError, hide_frames
 from tracejit.ir import ScalarType, Value
 from tracejit.ops.record import RECORDS
 from tracejit.parameter import Parameter
 from tracejit.regions import cast_value, current_builder
-from tracejit.tensor import Tensor, hide_frames, new_data, wrap
+from tracejit.tensor import Tensor, new_data, wrap
 from tracejit.tracer import Builder, escaped
 
 

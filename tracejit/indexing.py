@@ -24,7 +24,7 @@ from tracejit.errors import (
     ShapeError,
     TraceError,
     TracejitError,
-    hide_internal_frames,
+    hide_frames,
 )
 from tracejit.ir import Value
 from tracejit.ops.record import INDEX_DTYPES, RECORDS
@@ -136,7 +136,7 @@ def install(apply: Apply) -> None:
             spec, tensors = parse(self, index)
             return apply(RECORDS["getitem"], (self, *tensors), {"index": spec})
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     def setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -145,7 +145,7 @@ def install(apply: Apply) -> None:
             with STATE_LOCK if isinstance(self, Parameter) else nullcontext():
                 _store(self, _replaced(apply, self, index, value), apply)
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     Tensor.__getitem__ = getitem  # type: ignore[attr-defined]

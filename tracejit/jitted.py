@@ -30,6 +30,7 @@ from tracejit.errors import (
     LossyCastWarning,
     TracejitError,
     compose,
+    hide_frames,
 )
 from tracejit.exporting import Exported, export_traced
 from tracejit.freshness import State, Watch, depend_on
@@ -42,7 +43,7 @@ from tracejit.plans import Entry, Options, inline
 from tracejit.policies import Policy
 from tracejit.retraces import CacheInfo, History, warn_at
 from tracejit.stages import Traced
-from tracejit.tensor import Tensor, hide_frames, public, wrap
+from tracejit.tensor import Tensor, public, wrap
 
 #: Classes of arguments that go to a program as they are, or as what a Tensor holds.
 _SIMPLE = frozenset((Tensor, *SCALAR_KINDS))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tracejit.errors import TracejitError, compose
+from tracejit.errors import TracejitError, compose, hide_frames
 
 _DESCRIPTION = "Implicit dtype conversions under the rules of eight systems: look up, explain, compare."
 _EPILOG = """examples:
@@ -58,8 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _foreign(error: Exception) -> int:
     import traceback
-
-    from tracejit.tensor import hide_frames
 
     hide_frames(error)
     traceback.print_exception(error)

@@ -8,12 +8,11 @@ from typing import Any
 
 from tracejit.ambient import AMBIENT, Ambient
 from tracejit.bridge import backend
-from tracejit.errors import DTypeError, TraceError
+from tracejit.errors import DTypeError, TraceError, hide_frames
 from tracejit.ir import Graph, Type
 from tracejit.parameter import Parameter
 from tracejit.plans import Entry, Plan, Recorded, make_plan
 from tracejit.retraces import describe
-from tracejit.tensor import hide_frames
 
 
 class Traced:

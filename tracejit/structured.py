@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracejit.ambient import AMBIENT
-from tracejit.errors import hide_internal_frames
+from tracejit.errors import hide_frames
 from tracejit.ir import Callee, Graph
 from tracejit.jitted import jit
 from tracejit.plans import make_plan
@@ -38,7 +38,7 @@ def structured(fixed: Sequence[int]) -> Callable[[Callable[..., Any]], Callable[
                 bound = signature.bind(*args, **kwargs)
                 return run_once(_with_fixed(record, bound, fixed), _dynamic(bound, fixed))
             except Exception as error:
-                hide_internal_frames(error)
+                hide_frames(error)
                 raise
 
         return run

@@ -22,10 +22,10 @@ from tracejit.errors import (
     ShapeError,
     TraceError,
     TracejitError,
-    hide_internal_frames,
+    hide_frames,
 )
 from tracejit.ir import TensorType, Type, Value
-from tracejit.locations import user_location, user_traceback
+from tracejit.locations import user_location
 from tracejit.tracer import Builder, escaped
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -39,27 +39,10 @@ def public(method: Method) -> Method:
         try:
             return method(*args, **kwargs)
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     return shown  # type: ignore[return-value]
-
-
-def hide_frames(error: BaseException) -> None:
-    """Drop internal frames from any error that leaves to the user, and from those that it came from.
-
-    What the user raises stays what it was, its context included.
-    """
-    if isinstance(error, TracejitError):
-        hide_internal_frames(error)
-    seen: set[int] = set()
-    pending: list[BaseException | None] = [error]
-    while pending:
-        current = pending.pop()
-        if current is not None and id(current) not in seen:
-            seen.add(id(current))
-            current.__traceback__ = user_traceback(current.__traceback__)
-            pending += [current.__cause__, current.__context__]
 
 
 class Tensor:
@@ -90,7 +73,7 @@ class Tensor:
         try:
             self._data = new_data(data, None if dtype is None else as_dtype(dtype))
         except TracejitError as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     @property
@@ -365,7 +348,10 @@ def new_data(data: Any, dtype: DType | None) -> Any:
     """Return what a new Tensor of `data` holds: an array, or a Value where a trace is going on."""
     if isinstance(data, Tensor):
         data = data._data if type(data) is Tensor else data.snapshot()  # type: ignore[attr-defined]
-    if data.__class__ is Value or backend.is_array(data):
+    if data.__class__ is Value:
+        return data if dtype is None else convert(data, dtype)
+    if backend.is_array(data):
+        backend.type_of(data)  # raises DTypeError for JAX's own dtypes, such as that of random keys
         data = backend.with_auto_axes(data)
         return data if dtype is None else convert(data, dtype)
     array = host_array(data, dtype)

@@ -24,7 +24,7 @@ from tracejit.errors import (
     ParameterError,
     ShapeError,
     StateError,
-    hide_internal_frames,
+    hide_frames,
 )
 from tracejit.ir import ScalarType, TensorType, Type, Value
 from tracejit.ops.record import RECORDS
@@ -52,7 +52,7 @@ def _transformed(function: Callable[..., Any], record: Callable[..., Any]) -> Ca
         try:
             return record(*args) if current_builder() is not None else run_once(record, args)
         except Exception as error:
-            hide_internal_frames(error)
+            hide_frames(error)
             raise
 
     return run
