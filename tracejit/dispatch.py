@@ -390,12 +390,12 @@ def make_class(op: Op, name: str) -> type[Primitive]:
     return type(name, (Primitive,), members)
 
 
-_REFLECTED = {
+REFLECTED = {
     "__add__": "__radd__", "__sub__": "__rsub__", "__mul__": "__rmul__", "__truediv__": "__rtruediv__",
     "__floordiv__": "__rfloordiv__", "__mod__": "__rmod__", "__pow__": "__rpow__", "__matmul__": "__rmatmul__",
     "__and__": "__rand__", "__or__": "__ror__", "__xor__": "__rxor__",
 }  # fmt: skip
-_IN_PLACE = {name: name.replace("__", "__i", 1) for name in _REFLECTED}
+IN_PLACE = {name: name.replace("__", "__i", 1) for name in REFLECTED}
 
 
 def _knows(operand: Any) -> bool:
@@ -483,9 +483,9 @@ def attach(op: Op, name: str) -> None:
         method = make_operator(op)
     method.__name__ = name
     setattr(Tensor, name, method)
-    if name in _REFLECTED:
-        setattr(Tensor, _REFLECTED[name], make_operator(op, reflected=True))
-        setattr(Parameter, _IN_PLACE[name], make_in_place(op))
+    if name in REFLECTED:
+        setattr(Tensor, REFLECTED[name], make_operator(op, reflected=True))
+        setattr(Parameter, IN_PLACE[name], make_in_place(op))
 
 
 def make_unary(op: Op) -> Callable[[Tensor], Any]:
@@ -516,7 +516,7 @@ def install() -> None:
             names.append(class_name)
     ops.__all__[:] = names
     Generator.next_key = next_key  # type: ignore[attr-defined]
-    Tensor.__pos__ = lambda self: self.copy()  # type: ignore[attr-defined]
+    Tensor.__pos__ = lambda self: self.copy()
     indexing.install(apply)
 
 

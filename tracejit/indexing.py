@@ -148,8 +148,8 @@ def install(apply: Apply) -> None:
             hide_frames(error)
             raise
 
-    Tensor.__getitem__ = getitem  # type: ignore[attr-defined]
-    Tensor.__setitem__ = setitem  # type: ignore[attr-defined]
+    Tensor.__getitem__ = getitem
+    Tensor.__setitem__ = setitem
 
 
 def _check_target(x: Tensor) -> None:
@@ -182,7 +182,7 @@ def _replaced(apply: Apply, x: Tensor, index: Any, value: Any) -> Tensor:
 def _masked(apply: Apply, x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if mask.shape != x.shape[: mask.ndim] or (value.ndim > 0 and mask.ndim != x.ndim):
         raise ShapeError(f"the mask's shape {list(mask.shape)} does not fit", types={"x": x._type, "mask": mask._type})
-    wide = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))  # type: ignore[attr-defined]
+    wide = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
     return apply(RECORDS["select"], (wide, value, x), {})
 
 
@@ -208,7 +208,7 @@ def _converted(x: Tensor, value: Any) -> Tensor:
             rule="an item assignment converts only where every value is exact in x's dtype",
             fix=f"convert explicitly, as in ops.cast(v, tracejit.{x.dtype.name})",
         )
-    converted = value.astype(x.dtype)  # type: ignore[attr-defined]
+    converted = value.astype(x.dtype)
     if converted._data.__class__ is Value:  # nobody wrote this cast: it counts as an implicit conversion
         cast = converted._data.producer
         cast.attributes = {**cast.attributes, "rule": "item-assignment"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,11 @@ from tracejit.ir import TensorType, Type, Value
 from tracejit.locations import user_location
 from tracejit.tracer import Builder, escaped
 
+if TYPE_CHECKING:
+    from tracejit.methods import TensorMethods  # a stub: `tracejit.dispatch` puts the methods on the class
+else:
+    TensorMethods = object
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -45,7 +50,7 @@ def public(method: Method) -> Method:
     return shown  # type: ignore[return-value]
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """An n-dimensional array of one dtype, with MindSpore's operators and dtype rules.
 
     Args:
@@ -156,7 +161,7 @@ class Tensor:
         Tensor([1., 2.], dtype=float16)
         """
         if is_dtype(place):
-            return self.astype(as_dtype(place))  # type: ignore[attr-defined]
+            return self.astype(as_dtype(place))
         sharding = backend.sharding_of(place, self.shape)
         return wrap(backend.put(self._array("to()"), sharding))
 
@@ -261,7 +266,7 @@ class Tensor:
         self._check_not_tracing("iter")
         if not self.shape:
             raise DTypeError("a 0-d Tensor cannot be iterated over", types={"x": self._type})
-        return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+        return (self[i] for i in range(self.shape[0]))
 
     @public
     def __contains__(self, item: Any) -> bool:
@@ -298,7 +303,7 @@ class Tensor:
     @property
     def T(self) -> Tensor:
         """The Tensor with its axes in reverse order."""
-        return self.transpose(tuple(range(self.ndim))[::-1])  # type: ignore[attr-defined]
+        return self.transpose(tuple(range(self.ndim))[::-1])
 
 
 def is_dtype(spec: Any) -> bool:
@@ -363,7 +368,7 @@ def new_data(data: Any, dtype: DType | None) -> Any:
 
 def convert(data: Any, dtype: DType) -> Any:
     """Cast what a Tensor holds."""
-    return wrap(data).astype(dtype)._data  # type: ignore[attr-defined]
+    return wrap(data).astype(dtype)._data
 
 
 def constant(builder: Builder, array: np.ndarray) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Cell:
     _float: DType | None = None
     __signature__ = _Signature()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Cell:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make a Cell that can hold attributes before `__init__` has run."""
         cell = super().__new__(cls)
         cell.__dict__.update(_record=Record(), _automatic=set())
@@ -95,7 +95,7 @@ class Cell:
         """Compute the Cell's result; every subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} defines no construct")
 
-    def to_float(self, dst_type: Any) -> Cell:
+    def to_float(self, dst_type: Any) -> Self:
         """Convert float Tensors that are given to this Cell, or to one inside, to a dtype; returns the Cell."""
         dtype = as_dtype(dst_type)
         if dtype.kind != "float":
@@ -104,7 +104,7 @@ class Cell:
             cell._float = dtype
         return self
 
-    def set_train(self, mode: bool = True) -> Cell:
+    def set_train(self, mode: bool = True) -> Self:
         """Set `training`, here and in every Cell inside; returns the Cell."""
         for _, cell in self.cells_and_names():
             cell.training = bool(mode)
@@ -290,7 +290,7 @@ def _members(name: str, value: Any) -> Iterator[tuple[str, Cell | Parameter]]:
 
 def _in_float(argument: Any, dtype: DType) -> Any:
     if isinstance(argument, Tensor) and argument.dtype.kind == "float" and argument.dtype is not dtype:
-        return argument.astype(dtype)  # type: ignore[attr-defined]
+        return argument.astype(dtype)
     return argument
 
 

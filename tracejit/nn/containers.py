@@ -58,7 +58,8 @@ class _Cells(Cell):
         self._replace(cells)
 
     def __getitem__(self, index: int | slice) -> Any:
-        return type(self)(self._cells[index]) if isinstance(index, slice) else self._cells[index]
+        make: Any = type(self)
+        return make(self._cells[index]) if isinstance(index, slice) else self._cells[index]
 
     def __len__(self) -> int:
         return len(self._cells)

@@ -118,7 +118,7 @@ class AdaMax(Optimizer):
 
     def update(self, gradients: Sequence[Tensor]) -> None:
         """Take a step."""
-        self.beta1_power *= self.beta1  # pyright: ignore[reportOperatorIssue]
+        self.beta1_power *= self.beta1
         for parameter, m, v, gradient in zip(self.parameters, self.moment1, self.moment2, gradients):
             ops.apply_ada_max(
                 parameter, m, v, self.beta1_power, self.learning_rate, self.beta1, self.beta2, self.eps, gradient
