@@ -8,13 +8,10 @@ uint8, and the convolution's input is converted by MindSpore's rules.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mlp import BATCH, CLASSES, accuracy, load, make_step, train
-from plots import save_curve, sparkline
+from mlp import CLASSES, run
 
 import tracejit
 from tracejit import Tensor, nn
@@ -42,24 +39,8 @@ def as_images(pixels: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    """Print the typed step, train, test, draw the loss curve."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=15)
-    parser.add_argument("--plot", type=Path, help="draw the loss curve into this file")
-    arguments = parser.parse_args()
-
-    nn.set_seed(0)
-    net = ConvNet().set_train()
-    step = make_step(net, nn.Momentum(net.trainable_params(), learning_rate=0.05, momentum=0.9))
-    train_pixels, test_pixels, train_labels, test_labels = load()
-    train_images, test_images = as_images(train_pixels), as_images(test_pixels)
-    print(step.trace(Tensor(train_images[:BATCH]), Tensor(train_labels[:BATCH])))
-
-    losses = train(step, train_images, train_labels, arguments.epochs)
-    print(f"\nloss {losses[0]:.3f} {sparkline(losses)} {losses[-1]:.3f}")
-    print(f"test accuracy {accuracy(net, test_images, test_labels):.2%}")
-    if arguments.plot:
-        save_curve(losses, arguments.plot, "convolutional network on digits")
+    """Train the network."""
+    run(ConvNet, "A convolutional network on digits", epochs=15, rate=0.05, prepare=as_images)
 
 
 if __name__ == "__main__":

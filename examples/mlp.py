@@ -92,24 +92,32 @@ def accuracy(net: nn.Cell, pixels: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(predict(Tensor(pixels)).asnumpy() == labels))
 
 
-def main() -> None:
-    """Print the typed step, train, test, draw the loss curve."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=40)
+def run(
+    make: Callable[[], nn.Cell], description: str, epochs: int, rate: float, prepare: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """Print the typed step of a network, train it on what `prepare` makes of the digits, test, draw the loss curve."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--epochs", type=int, default=epochs)
     parser.add_argument("--plot", type=Path, help="draw the loss curve into this file")
     arguments = parser.parse_args()
 
     nn.set_seed(0)
-    net = MLP().set_train()
-    step = make_step(net, nn.Momentum(net.trainable_params(), learning_rate=0.1, momentum=0.9))
+    net = make().set_train()
+    step = make_step(net, nn.Momentum(net.trainable_params(), learning_rate=rate, momentum=0.9))
     train_pixels, test_pixels, train_labels, test_labels = load()
-    print(step.trace(Tensor(train_pixels[:BATCH]), Tensor(train_labels[:BATCH])))
+    train_inputs, test_inputs = prepare(train_pixels), prepare(test_pixels)
+    print(step.trace(Tensor(train_inputs[:BATCH]), Tensor(train_labels[:BATCH])))
 
-    losses = train(step, train_pixels, train_labels, arguments.epochs)
+    losses = train(step, train_inputs, train_labels, arguments.epochs)
     print(f"\nloss {losses[0]:.3f} {sparkline(losses)} {losses[-1]:.3f}")
-    print(f"test accuracy {accuracy(net, test_pixels, test_labels):.2%}")
+    print(f"test accuracy {accuracy(net, test_inputs, test_labels):.2%}")
     if arguments.plot:
-        save_curve(losses, arguments.plot, "MLP on digits")
+        save_curve(losses, arguments.plot, description)
+
+
+def main() -> None:
+    """Train the MLP."""
+    run(MLP, "A multi-layer perceptron on digits", epochs=40, rate=0.1, prepare=np.asarray)
 
 
 if __name__ == "__main__":
