@@ -8,10 +8,11 @@ from typing import Any
 
 import jax
 from jax import tree_util
+from jax.extend.source_info_util import register_exclusion
 
 from tracejit.errors import AttributeValueError, TracejitError, hide_frames
 from tracejit.ir import Value
-from tracejit.locations import hide_folder
+from tracejit.locations import INTERNAL_FOLDERS, hide_folder
 
 _tensor_type: Any = ()
 #: The structure of a tree that is one leaf.
@@ -25,6 +26,8 @@ def bind(tensor_type: type, parameter_types: Sequence[type], wrap: Callable[[Any
     """
     global _tensor_type
     _tensor_type = tensor_type
+    for folder in INTERNAL_FOLDERS:
+        register_exclusion(folder)  # in JAX's messages, profiles and metadata too the lines are the user's
     hide_folder(os.path.dirname(jax.__file__))
     tree_util.register_pytree_node(tensor_type, _array_of, lambda _, children: wrap(children[0]))
     for parameter_type in parameter_types:

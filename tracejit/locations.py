@@ -15,7 +15,8 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_INTERNAL_FOLDERS = [_PACKAGE + os.sep, os.path.join(os.path.dirname(_PACKAGE), "lowering") + os.sep]
+#: Where tracejit's own code lies, and that of others which locations and tracebacks pass over.
+INTERNAL_FOLDERS = [_PACKAGE + os.sep, os.path.join(os.path.dirname(_PACKAGE), "lowering") + os.sep]
 #: contextlib stands between JAX's frames, and between ours, where a function is decorated with a context.
 _INTERNAL_FILES = {"<frozen importlib._bootstrap>", "<frozen runpy>", "<string>", contextlib.__file__}
 
@@ -25,7 +26,7 @@ _is_internal: dict[str, bool] = {}
 
 def hide_folder(folder: str) -> None:
     """Treat the code below `folder` as machinery that locations and tracebacks pass over (JAX's own, for one)."""
-    _INTERNAL_FOLDERS.append(os.path.abspath(folder) + os.sep)
+    INTERNAL_FOLDERS.append(os.path.abspath(folder) + os.sep)
     _is_internal.clear()
 
 
@@ -34,7 +35,7 @@ def is_internal(filename: str) -> bool:
     known = _is_internal.get(filename)
     if known is None:
         path = os.path.abspath(filename)
-        known = filename in _INTERNAL_FILES or path.startswith(tuple(_INTERNAL_FOLDERS))
+        known = filename in _INTERNAL_FILES or path.startswith(tuple(INTERNAL_FOLDERS))
         _is_internal[filename] = known
     return known
 
