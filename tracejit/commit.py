@@ -14,24 +14,24 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import starmap
+from itertools import repeat, starmap
 from typing import Any
 
 from tracejit.bridge import backend
 from tracejit.errors import StateError, StateLostError
 from tracejit.parameter import STATE_LOCK, Parameter
-from tracejit.tensor import Tensor
 
 #: What a program is called with: inputs, the old values of what is written, and what is only read.
 Raw = tuple[Sequence[Any], list[Any], list[Any]]
 
-_set_data = Tensor._data.__set__  # the slot's own setter: C code, no interrupt inside
+#: For writing back in one step of C code, inside which no interrupt comes.
+_DATA = repeat("_data")
 
 
 def set_all(parameters: Sequence[Parameter], arrays: Sequence[Any]) -> None:
     """Give Parameters new buffers, all or none, whenever an interrupt comes."""
     with STATE_LOCK:
-        deque(map(_set_data, parameters, arrays), 0)
+        deque(map(setattr, parameters, _DATA, arrays), 0)
 
 
 def run_stateful(
@@ -81,11 +81,11 @@ def _run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> An
             with scope:
                 box.extend(starmap(program.compiled, (raw,)))
         outputs, new = box[0]
-        deque(map(_set_data, written, new), 0)
+        deque(map(setattr, written, _DATA, new), 0)
         return outputs
     except BaseException:
         if box:
-            deque(map(_set_data, written, box[0][1]), 0)
+            deque(map(setattr, written, _DATA, box[0][1]), 0)
         raise
 
 
@@ -97,7 +97,7 @@ def _run_awaited(program: Any, raw: Raw, written: Sequence[Parameter], scope: An
     if check is not None:
         check(outputs)
     backend.wait(new)
-    deque(map(_set_data, written, new), 0)
+    deque(map(setattr, written, _DATA, new), 0)
     return outputs
 
 
