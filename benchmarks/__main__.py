@@ -20,6 +20,8 @@ NAMES = (
     "compiled",
     "eager",
     "explain",
+    "optimizers",
+    "sparse",
     "mindspore_peer",
 )
 

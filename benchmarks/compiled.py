@@ -62,7 +62,7 @@ def step_time(quick: bool) -> harness.Timings:
     )
 
 
-def _facts(compiled: Any) -> tuple[int, float]:
+def facts(compiled: Any) -> tuple[int, float]:
     """Count a compiled program's HLO instructions, and the bytes that its cost analysis says it moves."""
     analysis = compiled.cost_analysis()
     if isinstance(analysis, list):
@@ -88,7 +88,7 @@ def _step_programs() -> tuple[Any, Any]:
 
 def _fact_rows(label: str, ours: Any, theirs: Any) -> list[harness.Row]:
     rows = []
-    for fact, our, their in zip(("HLO operations", "bytes"), _facts(ours), _facts(theirs), strict=True):
+    for fact, our, their in zip(("HLO operations", "bytes"), facts(ours), facts(theirs), strict=True):
         rows.append(harness.Row(f"{label}: {fact}", our / their, "=", 1.0, ours=f"{our:,.0f}", theirs=f"{their:,.0f}"))
     return rows
 

@@ -151,7 +151,9 @@ def _calls(side: Side, batch_seconds: float) -> int:
 
 
 def elsewhere(target: str, quick: bool, *, x64: bool = False, processes: int = 3) -> Timings:
-    """Call `module:function(quick)` in new processes, with JAX's 64-bit mode set from the start, and pool the rounds.
+    """Call a target in new processes, with JAX's 64-bit mode set from the start, and pool the rounds.
+
+    `module:function` is called as `function(quick)`, `module:function:word` as `function(word, quick)`.
 
     Where memory happens to lie differs from process to process, and with it a short call's time; so several.
     """
@@ -170,8 +172,8 @@ def _answer() -> None:
     parser.add_argument("target")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    module, _, function = options.target.partition(":")
-    timings = getattr(importlib.import_module(module), function)(options.quick)
+    module, function, *words = options.target.split(":")
+    timings = getattr(importlib.import_module(module), function)(*words, options.quick)
     print(json.dumps({"ours": timings.ours, "theirs": timings.theirs}))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 BARS = "▁▂▃▄▅▆▇█"
+STYLES = ("-", "--")
 
 
 def sparkline(values: Sequence[float], width: int = 60) -> str:
@@ -21,11 +22,22 @@ def sparkline(values: Sequence[float], width: int = 60) -> str:
 
 def save_curve(losses: Sequence[float], path: Path, title: str) -> None:
     """Draw a loss curve into a file."""
+    save_curves({"": losses}, path, title, "step")
+
+
+def save_curves(curves: Mapping[str, Sequence[float]], path: Path, title: str, unit: str) -> None:
+    """Draw loss curves into one picture; the legend lists them from the highest last loss to the lowest."""
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    several = len(curves) > 1
+    figure = Figure(figsize=(10, 6) if several else (7, 4), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(losses, linewidth=1)
-    axes.set(title=title, xlabel="step", ylabel="loss", yscale="log")
+    for i, (name, losses) in enumerate(sorted(curves.items(), key=lambda curve: -curve[1][-1])):
+        style = STYLES[i // 5 % len(STYLES)]
+        axes.plot(losses, style, color=colormaps["tab10"](i % 10), linewidth=1.6 if several else 1, label=name)
+    axes.set(title=title, xlabel=unit, ylabel="loss", yscale="log")
     axes.grid(alpha=0.3)
-    figure.savefig(path)
+    if several:
+        figure.legend(loc="outside right center", frameon=False)
+    figure.savefig(path, dpi=150)

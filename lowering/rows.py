@@ -166,10 +166,7 @@ def scatter_in_order(table: Any, rows: Any, updates: Any, scatter: Callable[...,
     if not table.size or not updates.size:
         return table
 
-    def direct(table: Any, rows: Any, updates: Any) -> Any:
-        starts, mode = lax.expand_dims(rows, (1,)), lax.GatherScatterMode.FILL_OR_DROP
-        return scatter(table, starts, updates, _ROW_OF_SCATTER, mode=mode)
-
+    direct = _scattered(scatter)
     if jnp.issubdtype(table.dtype, jnp.integer):
         return direct(table, rows, updates)
     return lax.platform_dependent(
@@ -179,6 +176,27 @@ def scatter_in_order(table: Any, rows: Any, updates: Any, scatter: Callable[...,
         cpu=direct,
         default=lambda *operands: _round_by_round(*operands, step),  # pyright: ignore[reportCallIssue]
     )
+
+
+def _scattered(scatter: Callable[..., Any]) -> Callable[..., Any]:
+    def function(table: Any, rows: Any, updates: Any) -> Any:
+        starts, mode = lax.expand_dims(rows, (1,)), lax.GatherScatterMode.FILL_OR_DROP
+        return scatter(table, starts, updates, _ROW_OF_SCATTER, mode=mode)
+
+    return function
+
+
+def write_in_order(table: Any, rows: Any, updates: Any) -> Any:
+    """Write updates to rows; the last one of each row stays. XLA's scatter runs in order on the CPU."""
+    return lax.platform_dependent(table, rows, updates, cpu=_scattered(lax.scatter), default=put_last)
+
+
+def put_last(table: Any, rows: Any, updates: Any) -> Any:
+    """Write the last update of each row, and no other: the others have no derivative either."""
+    length = table.shape[0]
+    if not table.size or not updates.size:
+        return table
+    return put(table, jnp.where(is_last(rows, length), rows, length), updates)
 
 
 def _position_by_position(table: Any, rows: Any, updates: Any, step: Step) -> Any:

@@ -12,7 +12,7 @@ from jax import lax
 
 from lowering.arithmetic import real_div
 from lowering.registry import lower
-from lowering.rows import apply_in_order, at_coordinates, in_range, is_last, put, scatter_in_order, take
+from lowering.rows import apply_in_order, at_coordinates, in_range, put_last, scatter_in_order, take, write_in_order
 
 
 class Kind(NamedTuple):
@@ -31,12 +31,13 @@ KINDS = {
     "div": Kind(real_div),
     "max": Kind(lambda x, update: jnp.where(x > update, x, update), lax.scatter_max, on_integers_only=True),
     "min": Kind(lambda x, update: jnp.where(x > update, update, x), lax.scatter_min, on_integers_only=True),
-    "update": Kind(lambda x, update: update),
 }
 
 
 def scatter_rows(kind: str, table: Any, rows: Any, updates: Any) -> Any:
     """Update rows of a table, one position after another."""
+    if kind == "update":
+        return write_in_order(table, rows, updates)
     how = KINDS[kind]
     if how.scatter is None or (how.on_integers_only and not jnp.issubdtype(table.dtype, jnp.integer)):
         return apply_in_order(table, rows, updates, how.step)
@@ -128,23 +129,15 @@ def _with_derivative(kind: str) -> Callable[..., Any]:
     return function
 
 
-def _replace(table: Any, rows: Any, updates: Any) -> Any:
-    """Write the last update of each row alone, so that the others get no derivative either."""
-    length = table.shape[0]
-    if not table.size or not updates.size:
-        return table
-    return put(table, jnp.where(is_last(rows, length), rows, length), updates)
-
-
 differentiable: dict[str, Callable[..., Any]] = {kind: _with_derivative(kind) for kind in _TANGENTS}
-differentiable["update"] = _replace
+differentiable["update"] = put_last
 
 
 def _out_of_place(kind: str) -> Callable[..., Any]:
     return lambda x, indices, updates: _scatter_at(differentiable[kind], x, indices, updates)
 
 
-for _kind in KINDS:
+for _kind in (*KINDS, "update"):
     lower(f"scatter_{_kind}")(_in_place(_kind))
     lower(f"tensor_scatter_{_kind}")(_out_of_place(_kind))
 for _kind in ("add", "sub", "update"):

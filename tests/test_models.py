@@ -158,3 +158,49 @@ def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     example(name).main()
     out = capsys.readouterr().out
     assert "value_and_grad" in out and "test accuracy" in out
+
+
+def test_every_dense_optimizer_fits_the_digits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    pytest.importorskip("matplotlib")
+    optimizers = example("optimizers")
+    wanted = {op.class_name for op in tracejit.ops.RECORDS.values() if op.class_name.startswith("Apply")}
+    assert set(optimizers.RULES) == wanted and len(wanted) == 10
+    mlp = example("mlp")
+    pixels, _, labels, _ = mlp.load()
+    batch = Tensor(pixels[: mlp.BATCH] / 16), Tensor(labels[: mlp.BATCH])
+    for rule in optimizers.RULES.values():
+        net = nn.Dense(64, mlp.CLASSES)
+        step = mlp.make_step(net, optimizers.ByRule(net.trainable_params(), rule))
+        losses = [step(*batch).item() for _ in range(20)]
+        assert losses[-1] < 0.95 * losses[0]
+    monkeypatch.setattr(optimizers, "RULES", {"ApplyMomentum": optimizers.RULES["ApplyMomentum"]})
+    monkeypatch.setattr(sys, "argv", ["optimizers.py", "--epochs", "2", "--plot", str(tmp_path / "curves.svg")])
+    optimizers.main()
+    assert "ApplyMomentum" in capsys.readouterr().out
+    assert (tmp_path / "curves.svg").read_text().startswith("<?xml")
+
+
+def test_the_embedding_learns_as_hand_written_jax_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    import jax.numpy as jnp
+
+    embedding = example("embedding")
+    data, table = embedding.batches(3, 4096), embedding.first_table(4096)
+    model, zeros = embedding.Recommender(table), jnp.zeros(table.shape, jnp.float32)
+    state = (jnp.array(table), zeros, jnp.copy(zeros), jnp.float32(1), jnp.float32(1))
+    for ids, liked in data:
+        assert len(np.unique(ids)) < 0.8 * ids.size
+        ours = model.step(Tensor(ids), Tensor(liked)).item()
+        state, theirs = embedding.jax_step(state, *device_arrays([ids, liked]))
+        assert ours == pytest.approx(float(theirs), rel=1e-4)
+    np.testing.assert_allclose(model.table.asnumpy(), state[0], rtol=1e-3, atol=1e-5)
+
+    monkeypatch.setattr(sys, "argv", ["embedding.py", "--steps", "200", "--items", "4096"])
+    monkeypatch.setattr(embedding, "compare_speed", functools.partial(embedding.compare_speed, rounds=2))
+    embedding.main()
+    out, err = capsys.readouterr()
+    first, *_, last = [float(word) for word in out.partition("loss ")[2].split("\n")[0].split() if word[0].isdigit()]
+    assert last < 0.8 * first and "ratio" in out and "step/s" in err
