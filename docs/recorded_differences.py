@@ -1,12 +1,12 @@
 """Where recorded runs of MindSpore differ from tracejit's operators that write Parameters, and by which rule.
 
 `tests/test_scatter.py` and `tests/test_optimizers.py` take the recorded rows that differ from here, and fail for a row
-that differs without standing here, and for one that stands here and does not differ. `python -m
-docs.recorded_differences` prints the list for the documentation.
+that differs without standing here, and for one that stands here and does not differ.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -115,14 +115,10 @@ DIFFERENCES = {
 }
 
 
-def markdown() -> str:
-    """Write the differences as a table."""
+def markdown(differences: Iterable[Difference]) -> str:
+    """Write differences as a table."""
     lines = ["| operators | MindSpore | does | tracejit | rule |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {d.operators} | {d.versions} | {d.mindspore} | {d.tracejit} | {d.rule} |" for d in DIFFERENCES.values()
-    ]
+    for difference in differences:
+        cells = [cell.replace("|", "\\|") for cell in difference]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(markdown(), end="")

@@ -1,15 +1,13 @@
-"""MindSpore as it ran, for the binary operators, Cast, Assign* and Tensor(): every recorded row that counts.
+"""Recorded MindSpore rows of the binary operators, Cast, Assign* and Tensor(): read from `golden/mindspore`.
 
-A row is one input with what each version and mode gave for it. Under policy `mindspore` the outcome of 1.1.1 counts,
-and for values that 1.1.1 does not tell, 2.10.0's; under `mindspore2` that of 2.10.0. This module reads the rows and
-compares; which rule each row that differs falls under is not yet written down, so no test asserts it.
+A row is one input with what each version and mode gave for it. `recorded_outcomes` says what a cell means and which
+counts, `recorded_calls` what tracejit does.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import itertools
 import json
 import re
 from collections import defaultdict
@@ -17,31 +15,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import ml_dtypes  # noqa: F401  # so that NumPy knows bfloat16
 import numpy as np
 
-import tracejit
-from tests.test_operators import SYMBOLS
-from tracejit import Parameter, Tensor, jit, ops
 from tracejit import dtypes as dt
-from tracejit.bridge import backend
-from tracejit.dispatch import accept
-from tracejit.errors import ParameterCastError, TracejitError
-from tracejit.ir import Literal, TensorType, Value
-from tracejit.ops.record import CLASSES, RECORDS, Op
-from tracejit.passes.inference import infer
-from tracejit.policies import get
+from tracejit.ops.record import CLASSES, Op
 
 GOLDEN = Path(__file__).parent / "golden" / "mindspore"
-POLICIES = ("mindspore", "mindspore2")
-TOLERANCE = {"float16": 5e-3, "bfloat16": 5e-2}  # else 2e-6
-SYMBOL_OPS = {RECORDS[op.name].comparison or symbol: op for symbol, op in {
+SYMBOL_OPS = {
     "+": CLASSES["Add"], "-": CLASSES["Sub"], "*": CLASSES["Mul"], "/": CLASSES["Div"], "//": CLASSES["FloorDiv"],
     "%": CLASSES["FloorMod"], "**": CLASSES["Pow"], "&": CLASSES["BitwiseAnd"], "|": CLASSES["BitwiseOr"],
     "^": CLASSES["BitwiseXor"], "==": CLASSES["Equal"], "!=": CLASSES["NotEqual"], "<": CLASSES["Less"],
     "<=": CLASSES["LessEqual"], ">": CLASSES["Greater"], ">=": CLASSES["GreaterEqual"],
-}.items()}  # fmt: skip
+}  # fmt: skip
 ASSIGN = ("Assign", "AssignAdd", "AssignSub")
 
 
@@ -125,24 +111,23 @@ def by_run(cells: dict[str, str]) -> dict[str, str]:
     return {run: cell for cell, runs in cells.items() for run in runs.split()}
 
 
-def table_cells(tables: Any, table: Any, columns: int) -> Iterator[tuple[Any, dict[str, str]]]:
-    for runs in [tables]:
-        for run, names in runs.items():
-            for name in names:
-                for i, line in enumerate(table):
-                    for j, cell in enumerate(line[:columns]):
-                        if cell is not None:
-                            yield (name, i, j), {run: cell}
+def table_cells(runs: dict[str, list[str]], table: Any) -> Iterator[tuple[Any, dict[str, str]]]:
+    """Give each cell of a table that stands for operators in some runs."""
+    cells = [(i, j, cell) for i, line in enumerate(table) for j, cell in enumerate(line) if cell is not None]
+    for run, names in runs.items():
+        for name in names:
+            for i, j, cell in cells:
+                yield (name, i, j), {run: cell}
 
 
 def read_a() -> Iterator[Row]:
     recorded = load("A_binary_tensor_tensor.json")
     dtypes, errors = recorded["dtypes"], recorded["errors"]
-    cells = merged(pair for entry in recorded["tables"] for pair in table_cells(entry["runs"], entry["table"], 9))
+    cells = merged(pair for entry in recorded["tables"] for pair in table_cells(entry["runs"], entry["table"]))
     for (op, i, j), runs in cells.items():
         yield Row("A", "", op, (start(dtypes[i]), start(dtypes[j], 2)), runs, errors)
     for entry in recorded["operand_types_in_ir"]:
-        for (op, i, j), runs in table_cells(entry["runs"], entry["table"], 9):
+        for (op, i, j), runs in table_cells(entry["runs"], entry["table"]):
             runs = {run: f"~cast {cell.partition(',')[0]}" for run, cell in runs.items()}
             yield Row("A", "ir", op, (start(dtypes[i]), start(dtypes[j], 2)), runs, errors)
 
@@ -166,7 +151,7 @@ def read_b_dtypes() -> Iterator[Row]:
         for entry in recorded["tables"]:
             for order in ("TS", "ST"):
                 table = entry["TS"] if entry.get(order) == "same as TS" else entry.get(order)
-                for (op, i, j), cells in table_cells(entry["runs"], table or [], 7):
+                for (op, i, j), cells in table_cells(entry["runs"], table or []):
                     yield (op, i, j, order), cells
 
     for (op, i, j, order), cells in merged(pairs()).items():
@@ -198,7 +183,7 @@ def other_operand(spelled: str) -> Any:
     """Return an operand of file C such as `int32:2`, `ndarray:int64(2,):[2 2]`, `list:[True]`."""
     name, _, text = spelled.partition(":")
     if name == "ndarray":
-        dtype, shape, values = re.fullmatch(r"(\w+)(\(.*?\)):(.*)", text).groups()
+        ((dtype, shape, values),) = re.findall(r"(\w+)(\(.*?\)):(.*)", text)
         return np.array([float(v) for v in values.strip("[]").split()]).astype(dtype).reshape(ast.literal_eval(shape))
     if name in ("str", "float"):
         return text if name == "str" else float(text)
@@ -239,7 +224,7 @@ def read_d() -> Iterator[Row]:
     errors, recorded = load("D_parameter.errors.json"), load("D_parameter_tables.json")
     for case in ("arith", "assign"):
         entries = [entry for entry in recorded["tables"] if entry["case"] == case]
-        for (op, i, j), cells in merged(p for e in entries for p in table_cells(e["runs"], e["table"], 9)).items():
+        for (op, i, j), cells in merged(p for e in entries for p in table_cells(e["runs"], e["table"])).items():
             parameter = Written(start(recorded["dtypes"][i]), case == "arith")
             yield Row("D", case, op, (parameter, start(recorded["dtypes"][j], 2)), cells, errors)
     for key, cells in load("D_parameter_rows.jsonl")[1:]:
@@ -340,296 +325,3 @@ READERS = {
     "F_scatter_indices": read_f,
     "operator_cases": read_operator_cases,
 }
-
-
-# What a cell says
-
-
-class Outcome(NamedTuple):
-    """What a run gave: a `computed` or `result` dtype, a `value`, an error's class (`raises`), a `python` value."""
-
-    kind: str
-    cell: str
-    dtype: str = ""
-    values: np.ndarray | None = None
-    error: Any = None
-
-
-_RESULT = re.compile(r"(ok )?(bool|u?int\d+|b?float\d+|complex\d+)(\(([\d, ]*)\))?(?::(.+?))?( out=.*)?$")
-
-
-def outcome_of(row: Row, cell: str | None) -> Outcome | None:
-    """Read a cell; None where it says nothing: no such run, a crash, no kernel, no plain result."""
-    if cell is None or cell.startswith(("CRASH", "~?", "~ref", "dtype:")) or re.match(r"~\w+,", cell):
-        return None
-    if cell.startswith("py:"):
-        return Outcome("python", cell)
-    if cell.startswith(("!", "raises")):
-        text = row.errors[int(cell[1:])] if cell[0] == "!" else cell.partition(" ")[2]
-        error = error_class(text, row)
-        return None if error is None else Outcome("raises", text.partition("\n")[0][:90], error=error)
-    if found := re.match(r"~cast (\w+)", cell):
-        return Outcome("computed", cell, found[1])
-    if found := re.match(r"~(\w+)( !\d+)?$", cell):
-        return Outcome("result", cell, found[1])
-    found = _RESULT.match(cell)
-    if found is None:
-        return None
-    _, dtype, shaped, shape, values, _ = found.groups()
-    if values is None or values.startswith("<"):
-        return Outcome("result", cell, dtype)
-    lengths = [int(n) for n in (shape or "").split(",") if n.strip()] if shaped else [1]
-    return Outcome("value", cell, dtype, recorded_array(values, dtype, lengths))
-
-
-def recorded_array(text: str, dtype: str, shape: Sequence[int]) -> np.ndarray:
-    if dtype.startswith("complex"):
-        return np.array(complex(text)).astype(dtype).reshape(shape)
-    values = float(text) if text in ("nan", "inf", "-inf") else json.loads(text)
-    if dtype.startswith(("int", "uint")):
-        return np.array(values, dtype).reshape(shape)
-    return array(values, dtype, shape)
-
-
-_NO_KERNEL = "Select CPU operator|is not support[^e]|Unsupported data type|not support data type"
-_NO_TENSOR = "For Tensor, the input_data is a numpy array|'NoneType'"  # complex and bfloat16 in 1.1.1
-_NO_RULE = re.compile(f"{_NO_KERNEL}|{_NO_TENSOR}")
-_CONVERSION = re.compile("ata type conversion|writable arg|with f32|<- f32")
-_SHAPE = re.compile("shape|rank|same dim|descriptor|scalar|broadcast|larger|python")
-
-
-def error_class(text: str, row: Row) -> Any:
-    """Return the class that DECISIONS gives an error, the name of another one, or None where it is no rule."""
-    name = text.partition(":")[0]
-    if _NO_RULE.search(text) and "NoneType:None" not in str(row) and None not in row.operands:
-        return None
-    if "BuildKernel]" in text and row.op not in ASSIGN:
-        return None
-    if _CONVERSION.search(text):
-        return ParameterCastError
-    if "Unable to cast Python instance" in text:
-        return OverflowError
-    if name in ("ValueError", "RuntimeError") and _SHAPE.search(text):
-        return ValueError
-    return {"TypeError": TypeError, "ValueError": ValueError}.get(name, name)
-
-
-def differs_by_dialect(row: Row) -> bool:
-    """Say whether OPS.md names a difference between r1.1 and 2.x for an input of which 1.1.1 tells no value."""
-    name = row.record.name if row.record else ""
-    dtypes = {str(getattr(getattr(x, "values", x), "dtype", type(x).__name__)) for x in row.operands}
-    if name == "div":
-        return not any("float" in dtype for dtype in dtypes)
-    if name in ("logical_and", "logical_or"):
-        return dtypes != {"bool"}
-    return name == "xlogy" and bool(
-        dtypes & {"float", "int", "bool"} - {"bool"} | ({"bool"} & {type(x).__name__ for x in row.operands})
-    )
-
-
-def counted(row: Row, policy: str) -> list[Outcome]:
-    """Return the outcomes of a row that count under a policy."""
-    if row.tag == "scalars" and row.op in SYMBOL_OPS:
-        return []  # Python computes
-    later = outcome_of(row, row.cells.get("2.10.0p")) or outcome_of(row, row.cells.get("2.10.0g"))
-    if policy == "mindspore2":
-        return [later] if later else []
-    first = [outcome_of(row, row.cells.get(run)) for run in ("1.1.1p", "1.1.1g")]
-    known = [trusted(row, outcome) for outcome in first if outcome is not None]
-    told = next((x for x in known if x.kind in ("value", "raises", "python")), None) or next(iter(known), None)
-    if later is not None and differs_by_dialect(row):
-        later = None
-    if told is None:
-        return [later] if later else []
-    if told.kind in ("computed", "result") and later is not None and later.kind == "value":
-        if later.dtype == told.dtype or (told.kind == "computed" and later.dtype == "bool"):
-            return [told, later]
-    return [told]
-
-
-def trusted(row: Row, outcome: Outcome) -> Outcome:
-    """Keep a value of 1.1.1 only where its kernels were right: float32 and int32 (bool is right as a result)."""
-    if outcome.kind != "value":
-        return outcome
-    arrays = [x.values if isinstance(x, Written) else x for x in row.operands]
-    dtypes = {str(x.dtype) for x in arrays if isinstance(x, np.ndarray)}
-    wide = {"float32", "int32"}
-    sure = bool(dtypes & wide) and dtypes <= wide | {"bool"} and outcome.dtype in wide | {"bool"}
-    return outcome if sure or row.op == "Tensor" else Outcome("result", outcome.cell, outcome.dtype)
-
-
-# What tracejit does
-
-
-_numbers = itertools.count()
-_tensors: dict[Any, Tensor] = {}
-
-
-def tensor_of(x: np.ndarray) -> Tensor:
-    """Return a Tensor of an array's values, the same for equal ones."""
-    key = (x.dtype, x.shape, x.tobytes())
-    if key not in _tensors:
-        _tensors[key] = Tensor(x)
-    return _tensors[key]
-
-
-def operand_of(x: Any) -> Any:
-    if isinstance(x, Written):
-        return Parameter(x.values, name=f"p{next(_numbers)}")
-    return x.values if isinstance(x, NumPyArray) else x
-
-
-def call(row: Row, operands: Sequence[Any]) -> Any:
-    if row.op in SYMBOLS_BY_TEXT:
-        return SYMBOLS_BY_TEXT[row.op](*operands)
-    at_call = {k: v for k, v in row.attributes.items() if k in row.record.call_order}
-    attributes = {k: v for k, v in row.attributes.items() if k not in at_call}
-    return getattr(ops, row.op)(**attributes)(*operands, **at_call)
-
-
-SYMBOLS_BY_TEXT = {
-    text: next(SYMBOLS[method] for method in op.methods if method in SYMBOLS) for text, op in SYMBOL_OPS.items()
-}
-
-
-class Declared(NamedTuple):
-    """What inference says of a row: the dtype in which it computes and that of the result, or an error's class."""
-
-    computed: str
-    result: str
-    error: type[Exception] | None = None
-
-
-def abstract(op: Op, position: int, x: Any, policy: str) -> Value:
-    values = getattr(x, "values", x)
-    if isinstance(values, np.ndarray):
-        return Value(TensorType(dt.as_dtype(values.dtype), values.shape))
-    return Literal(accept(op, position, x, get(policy)))
-
-
-def declare(row: Row, policy: str) -> Declared:
-    op = row.record
-    try:
-        values = [abstract(op, i, x, policy) for i, x in enumerate(row.operands)]
-        given = {a.name: op.check_attribute(a.name, row.attributes.get(a.name, op.default(a))) for a in op.attributes}
-        given |= {"dialect": get(policy).dialect} if op.dialect_matters else {}
-        inference = infer(op, values, given, get(policy))
-        computed = next(iter(inference.groups.values()), inference.results[0].dtype)
-        return Declared(computed.name, inference.results[0].dtype.name)
-    except (TypeError, ValueError, OverflowError) as error:
-        return Declared("", "", type(error))
-
-
-def execute(rows: Sequence[Row], policy: str, wanted: Sequence[bool]) -> list[Any]:
-    """Trace rows as one function and compute its Graph: per row an array, or the class of its error.
-
-    The Graph is computed operation by operation, which XLA need not compile as a whole: it has thousands of them. Of
-    rows whose value is not `wanted` the result is an array of zeros: these are only traced.
-    """
-    outcomes: list[Any] = [None] * len(rows)
-    operands = [[operand_of(x) for x in row.operands] for row in rows]
-    tensors = [[tensor_of(x) if type(x) is np.ndarray else None for x in row.operands] for row in rows]
-
-    @jit(promotion=policy)
-    def run(groups: list[list[Any]]) -> list[Any]:
-        results = []
-        for i, (row, given, traced) in enumerate(zip(rows, operands, groups, strict=True)):
-            chosen = [x if y is None else y for x, y in zip(given, traced, strict=True)]
-            try:
-                result = call(row, chosen)
-            except (TracejitError, TypeError) as error:
-                outcomes[i] = type(error)
-                continue
-            result = result if isinstance(result, Tensor) else Tensor(result)
-            outcomes[i] = len(results) if wanted[i] else np.zeros(result.shape, result.dtype.numpy)
-            results += [result] * wanted[i]
-        return results
-
-    graph = run.trace(tensors).simplified
-    state = {x.name: x.value() for group in operands for x in group if isinstance(x, Parameter)}
-    inputs = [x.value() for group in tensors for x in group if x is not None]
-    with jax.enable_x64(True):
-        results, _ = backend.emit(graph, inputs, [state[value.name] for value in graph.state])
-    return [np.asarray(results[x]) if isinstance(x, int) else x for x in outcomes]
-
-
-def construct(row: Row) -> Any:
-    """Run a row of `Tensor(...)`."""
-    expression = row.operands[0].replace("ms.", "tracejit.")
-    try:
-        return eval(expression, {"Tensor": Tensor, "np": np, "tracejit": tracejit}).asnumpy()
-    except TracejitError as error:
-        return type(error)
-
-
-def agrees(outcome: Outcome, declared: Declared | None, executed: Any) -> bool:
-    """Say whether what tracejit declares and does is what was recorded."""
-    if outcome.kind in ("computed", "result"):
-        if declared is None:
-            return not isinstance(executed, type) and str(executed.dtype) == outcome.dtype
-        return (declared.computed if outcome.kind == "computed" else declared.result) == outcome.dtype
-    if outcome.kind == "raises":
-        return isinstance(executed, type) and isinstance(outcome.error, type) and issubclass(executed, outcome.error)
-    if outcome.kind == "python" or isinstance(executed, type):
-        return False
-    return same_values(executed, outcome.values)
-
-
-def same_values(actual: np.ndarray, expected: np.ndarray) -> bool:
-    if actual.dtype != expected.dtype or actual.shape != expected.shape:
-        return False
-    if actual.dtype.kind in "biu":
-        return bool(np.array_equal(actual, expected))
-    tolerance = TOLERANCE.get(str(actual.dtype), 2e-6)
-    wide = "c16" if actual.dtype.kind == "c" else "f8"
-    return bool(np.allclose(actual.astype(wide), expected.astype(wide), tolerance, tolerance, equal_nan=True))
-
-
-class Result(NamedTuple):
-    """A counted row under a policy, with the text by which differences are found; `wrong` is what disagreed."""
-
-    row: Row
-    policy: str
-    wrong: tuple[str, ...]
-
-
-def word(executed: Any, declared: Declared | None, outcome: Outcome) -> str:
-    if outcome.kind in ("computed", "result") and declared is not None:
-        return declared.error.__name__ if declared.error else getattr(declared, outcome.kind)
-    return executed.__name__ if isinstance(executed, type) else show(executed)
-
-
-@functools.cache
-def results(file: str, policy: str) -> tuple[list[Result], int]:
-    """Compare the rows of a file with what tracejit does; returns them, and how many rows say nothing."""
-    rows = list(READERS[file]())
-    told = [(row, outcomes) for row in rows if (outcomes := counted(row, policy))]
-    executed = run_all([row for row, _ in told], policy, [any(x.kind == "value" for x in xs) for _, xs in told])
-    found = []
-    for (row, outcomes), ours in zip(told, executed, strict=True):
-        declared = None if row.op == "Tensor" else declare(row, policy)
-        wrong = [
-            f"{policy} {row} recorded {outcome.cell} ours {word(ours, declared, outcome)}"
-            for outcome in outcomes
-            if not agrees(outcome, declared, ours)
-        ]
-        found.append(Result(row, policy, tuple(wrong)))
-    return found, len(rows) - len(told)
-
-
-def run_all(rows: Sequence[Row], policy: str, wanted: Sequence[bool]) -> list[Any]:
-    """Execute rows; those of one call are run once."""
-    keys = [call_key(row) for row in rows]
-    values = {key for key, flag in zip(keys, wanted, strict=True) if flag}
-    first = dict(zip(keys, rows, strict=True))
-    calls = {key: row for key, row in first.items() if row.op != "Tensor"}
-    outcomes = dict(zip(calls, execute(list(calls.values()), policy, [key in values for key in calls]), strict=True))
-    outcomes |= {key: construct(row) for key, row in first.items() if row.op == "Tensor"}
-    return [outcomes[key] for key in keys]
-
-
-def call_key(row: Row) -> str:
-    """Word everything that can matter of a call; a symbol is its operator."""
-    values = [getattr(x, "values", x) for x in row.operands]
-    shown = [(show(x), v.tobytes() if isinstance(v, np.ndarray) else "") for x, v in zip(row.operands, values)]
-    return repr((row.op, shown, row.attributes))
