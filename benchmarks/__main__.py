@@ -22,6 +22,7 @@ NAMES = (
     "explain",
     "optimizers",
     "sparse",
+    "sharded",
     "mindspore_peer",
 )
 

@@ -99,7 +99,8 @@ def _transformer() -> Pair:
 # Measuring
 
 
-def _sides(pair: Pair) -> tuple[harness.Side, harness.Side]:
+def sides(pair: Pair) -> tuple[harness.Side, harness.Side]:
+    """Make the two sides of a pair, each of which awaits every step."""
     import jax
 
     from benchmarks.workloads import device_arrays
@@ -122,7 +123,7 @@ def _sides(pair: Pair) -> tuple[harness.Side, harness.Side]:
 def _step_times(name: str, quick: bool) -> harness.Timings:
     heavy = name == "transformer"
     return harness.compare(
-        *_sides(make(name)),
+        *sides(make(name)),
         rounds=(10 if quick else 40) if heavy else (30 if quick else 150),
         batch_seconds=0.05,
         calls=1 if heavy else None,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 from jax.scipy.special import xlogy as _xlogy
 
+from lowering.arrays import x64
 from lowering.broadcasting import align, like
 from lowering.registry import lower
 
@@ -183,21 +186,39 @@ def pow_(x: Any, y: Any) -> Any:
     x, y = align(x, y)
     if x.dtype == bool:
         return lax.bitwise_or(x, lax.bitwise_not(y))
-    return _integer_power(x, y) if _is_integer(x) else lax.pow(x, y)
+    return _integer_power(x, y) if _is_integer(x) else _float_power(x, y)
+
+
+_float_power = jax.custom_jvp(lax.pow)
+
+
+def _power_slope(primals: Any, tangents: Any) -> Any:
+    """Give JAX's, but 0 for x ** 0 at x = 0 too, where y * x ** (y - 1) is 0 * inf."""
+    (x, y), (dx, dy) = primals, tangents
+    slopes = []
+    if not isinstance(dx, SymbolicZero):
+        lower = lax.select(lax.eq(y, like(y, 0)), like(y, 1), lax.sub(y, like(y, 1)))
+        slopes.append(lax.mul(dx, lax.mul(y, _float_power(x, lower))))
+    if not isinstance(dy, SymbolicZero):
+        slopes.append(jax.jvp(lambda y: lax.pow(x, y), (y,), (dy,))[1])
+    return _float_power(x, y), functools.reduce(lax.add, slopes)
+
+
+_float_power.defjvp(_power_slope, symbolic_zeros=True)
+
+
+def _multiply_and_square(_: Any, carry: Any) -> Any:
+    result, base, exponent = carry
+    odd = lax.eq(lax.bitwise_and(exponent, like(exponent, 1)), like(exponent, 1))
+    result = lax.select(odd, lax.mul(result, base), result)
+    return result, lax.mul(base, base), lax.shift_right_logical(exponent, like(exponent, 1))
 
 
 def _integer_power(x: Any, y: Any) -> Any:
     """Square and multiply over the exponent's bits; negative exponents give 0, or ±1 for the base ±1."""
     unsigned = np.dtype(f"uint{x.dtype.itemsize * 8}")
     bits = lax.bitcast_convert_type(y, unsigned)
-
-    def step(_: Any, carry: Any) -> Any:
-        result, base, exponent = carry
-        odd = lax.eq(lax.bitwise_and(exponent, like(exponent, 1)), like(exponent, 1))
-        result = lax.select(odd, lax.mul(result, base), result)
-        return result, lax.mul(base, base), lax.shift_right_logical(exponent, like(exponent, 1))
-
-    power, _, _ = lax.fori_loop(0, x.dtype.itemsize * 8, step, (like(x, 1), x, bits))
+    power, _, _ = lax.fori_loop(0, x.dtype.itemsize * 8, _multiply_and_square, (like(x, 1), x, bits))
     if np.iinfo(x.dtype).min == 0:
         return power
     even = lax.eq(lax.bitwise_and(y, like(y, 1)), like(y, 0))
@@ -255,7 +276,7 @@ def atan2(x: Any, y: Any) -> Any:
     x, y = align(x, y)
     if not (_is_integer(x) or x.dtype == bool):
         return lax.atan2(x, y)
-    wide = jnp.float64 if jax.config.jax_enable_x64 else jnp.float32  # pyright: ignore[reportAttributeAccessIssue]
+    wide = jnp.float64 if x64() else jnp.float32
     angle = lax.atan2(lax.convert_element_type(x, wide), lax.convert_element_type(y, wide))
     return lax.convert_element_type(angle, x.dtype)
 

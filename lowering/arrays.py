@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -15,8 +16,9 @@ from tracejit.dtypes import DType, as_dtype
 from tracejit.errors import PlacementError
 from tracejit.ir import TensorType
 
-#: The class of concrete arrays (it has no public name), for the one test of the hot path.
-ArrayType: type = type(jax.device_put(np.zeros((), np.float32)))
+with jax.ensure_compile_time_eval():  # this may be loaded by the first Tensor in a function that jax.jit is tracing
+    #: The class of concrete arrays (it has no public name), for the one test of the hot path.
+    ArrayType: type = type(jax.device_put(np.zeros((), np.float32)))
 _DTYPES: dict[Any, DType] = {}
 
 
@@ -89,11 +91,21 @@ def x64_scope() -> Any:
 
 
 def wide(transformed: bool) -> Any:
-    """Return the context in which a program is to be called; None if it is the one that there is.
+    """Return the context in which a program is to be called once; None if it is the one that there is.
 
     64-bit dtypes exist at top level. Under a transformation of the user's, the user's setting holds.
     """
-    return None if transformed or _config.jax_enable_x64 else jax.enable_x64(True)
+    if transformed or _config.jax_enable_x64:
+        return None
+    return jax.enable_x64(True) if outside.narrow else outside.scope
+
+
+def leave(scope: Any) -> None:
+    """Leave a 64-bit scope once more, after an exception: an interrupt may have come while it was entered or left."""
+    with contextlib.suppress(AttributeError):  # it was never entered
+        scope.__exit__(None, None, None)
+    if _config.jax_enable_x64:  # it was interrupted before it knew what to go back to; a scope is entered from off only
+        jax.enable_x64(False).__enter__()
 
 
 def from_numpy(array: np.ndarray) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax import tree_util
 
-from lowering.arrays import outside, type_of, under_transformation, x64, x64_scope
+from lowering.arrays import leave, outside, type_of, under_transformation, x64, x64_scope
 from lowering.emit import check_x64, emit
 from lowering.placement import constrained, kept, place_of, placements, spread
 from tracejit.ir import ABSENT, Graph, ScalarType, Type
@@ -102,6 +102,9 @@ class Program:
             outside.narrow = True
             with outside.scope:
                 return self.call(*arrays)
+        except BaseException:
+            leave(outside.scope)
+            raise
         finally:
             outside.narrow = False
 
@@ -115,7 +118,7 @@ class StatefulProgram:
     `wide` says in which context to call it.
     """
 
-    __slots__ = ("_body", "_build", "_kept", "_seen", "_variants", "arranged_at", "compiled", "donates")
+    __slots__ = ("_body", "_build", "_kept", "_seen", "_variants", "arranged_at", "compiled", "donates", "ready_at")
     #: Whether an interrupt can strike after the buffers are gone and before the results are there.
     interruptible = False
 
@@ -139,6 +142,8 @@ class StatefulProgram:
         self._variants: dict[Any, Any] = {None: self.compiled}
         #: The version of the placements for which the program is arranged.
         self.arranged_at: int | None = None
+        #: That for which it is arranged, donates and has run, whatever it is called with: nothing needs care.
+        self.ready_at: int | None = None
 
     def _graph(self, inputs: Sequence[Any], state: Sequence[Any]) -> Graph:
         return self._build([type_of(x) for x in inputs], [type_of(x) for x in state])
@@ -198,11 +203,16 @@ class FixedProgram(StatefulProgram):
 
     def _keep(self, shardings: tuple[Any, ...] | None) -> None:
         if shardings != self._kept:
-            self._ran = False
+            self._ran, self.ready_at = False, None
             super()._keep(shardings)
 
     def _note_arranged(self) -> None:
         self.arranged_at = placements.version
+        self._note_ready()
+
+    def _note_ready(self) -> None:
+        if self._ran and self.donates:
+            self.ready_at = self.arranged_at
 
     def has_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> bool:
         """Say whether the program has run."""
@@ -211,6 +221,7 @@ class FixedProgram(StatefulProgram):
     def mark_run(self, inputs: Sequence[Any], written: Sequence[Any]) -> None:
         """Note that the program has run."""
         self._ran = True
+        self._note_ready()
 
 
 class CompiledProgram:
@@ -218,7 +229,7 @@ class CompiledProgram:
 
     __slots__ = ("_ran", "compiled", "donates")
     interruptible = True  # JAX calls executables from Python code
-    arranged_at = None
+    arranged_at = ready_at = None
 
     def __init__(self, compiled: Any, donate: bool):
         self.compiled, self.donates, self._ran = compiled, donate, False

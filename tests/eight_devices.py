@@ -14,7 +14,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 import tracejit
 from tests.example_models import NAMES, make
 from tracejit import Generator, Parameter, Tensor, jit, load, load_parameters, ops, save_parameters
-from tracejit.errors import AttributeTypeError, ParameterError, PlacementError, StateLostError, TraceError
+from tracejit.errors import AttributeTypeError, ParameterError, PlacementError, StateError, StateLostError, TraceError
 
 P = PartitionSpec
 MESH = jax.make_mesh((4, 2), ("data", "model"))  # its axes are Explicit, as JAX makes them
@@ -319,6 +319,41 @@ def test_programs_are_spread_too(tmp_path: Path):
     for _ in range(2):
         program(x)
         assert spec(program.parameters["w"]) == (None, "model")
+
+
+# Inside the user's own shard_map
+
+
+def test_inside_shard_map():
+    w = Parameter(np.float32([1, 2, 3]), name="w")
+    f = jit(lambda x: tracejit.fori_loop(0, 2, lambda i, c: c * w + i, x))
+    a = np.arange(24, dtype=np.float32).reshape(8, 3)
+
+    def local(part: Any) -> tuple[Any, Any]:
+        y = f(Tensor(part)).value()
+        return jax.lax.psum(y.sum(), "data"), y
+
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("data"), out_specs=(P(), P("data")))
+    array, want = jax.device_put(a, ROWS), f(Tensor(a))
+    with jax.set_mesh(MESH):
+        for function in (mapped, jax.jit(mapped)):
+            total, rows = function(array)
+            np.testing.assert_allclose(rows, want.asnumpy(), rtol=1e-6)
+            np.testing.assert_allclose(total, want.sum().item(), rtol=1e-6)
+        with jax.check_tracer_leaks(False):  # it takes a gradient of JAX's own shard_map for a leak
+            slope = jax.grad(lambda a: jax.jit(mapped)(a)[0])(array)
+    np.testing.assert_allclose(slope, np.tile(np.float32([1, 4, 9]), (8, 1)), rtol=1e-6)
+
+
+def test_writes_inside_shard_map_are_refused():
+    w = Parameter(np.zeros(3, np.float32), name="w")
+    write = jit(lambda x: ops.assign_add(w, x.sum(axis=0)))
+    mapped = jax.shard_map(
+        lambda a: write(Tensor(a)).value(), mesh=MESH, in_specs=P("data"), out_specs=P("data")
+    )  # fmt: skip
+    with pytest.raises(StateError, match="Parameter w would be written under a JAX transformation"):
+        mapped(jax.device_put(ones(8, 3), ROWS))
+    assert w.tolist() == [0, 0, 0]
 
 
 # Training

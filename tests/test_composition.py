@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import operator
 import os
 import subprocess
@@ -286,6 +287,28 @@ def test_the_setting_from_the_start():
         assert (flag, dtype) == (str(setting), "int64" if setting else "int32")
         outputs.append(values)
     assert outputs[0] == outputs[1]
+
+
+FIRST_USE = """
+import json, jax, jax.numpy as jnp, numpy as np
+from tracejit import Tensor, jit, ops
+def f(a):
+    table = Tensor(np.float32([1, 2, 3]))
+    return jit(lambda x: ops.tanh(x) * table + 1)(Tensor(a)).value()
+transforms = [lambda a: jax.{transform}(f)(a), f]
+print(json.dumps([np.asarray(apply(jnp.ones((2, 3)))).tolist() for apply in transforms]))
+"""
+
+
+@pytest.mark.parametrize("transform", ["jit", "vmap", "checkpoint"])
+def test_the_first_use_in_a_process_may_be_inside_a_transformation(transform: str):
+    """What is loaded then is loaded in the middle of JAX's trace."""
+    code = FIRST_USE.format(transform=transform)
+    environment = {**os.environ, "JAX_CHECK_TRACER_LEAKS": "0"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    inside, outside = json.loads(done.stdout)
+    np.testing.assert_allclose(inside, outside, rtol=1e-6)
 
 
 # Trees

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.test_project import modules
+from tracejit import errors
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")) if path.exists())
@@ -101,3 +102,16 @@ def test_the_page_of_differences_is_current():
     from docs.generate_differences import PAGE, page
 
     assert PAGE.read_text() == page(), "run python -m docs.generate_differences"
+
+
+def test_the_page_of_errors_names_every_class():
+    text = (ROOT / "docs" / "errors.md").read_text()
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(classes) > 20
+    assert [kind.__name__ for kind in classes if f"`{kind.__name__}`" not in text] == []
+
+
+def test_the_page_of_operators_is_current():
+    from docs.generate_operators import PAGE, page
+
+    assert PAGE.read_text() == page(), "run python -m docs.generate_operators"

@@ -510,6 +510,8 @@ def sabotage(step: Any, compiled: Callable[..., Any], *, ran: bool) -> None:
     (plan,) = entry.plans.values()
     plan.program.compiled = compiled
     plan.program._ran = ran
+    if not ran:
+        plan.program.ready_at = None
 
 
 def out_of_memory(inputs: Any, written: Any, read: Any) -> Any:
@@ -586,7 +588,7 @@ def test_a_program_that_does_not_donate_loses_nothing(ran: bool):
 
 
 INTERRUPTS = """
-import random, signal, sys, threading, time
+import os, random, signal, statistics, threading, time
 import numpy as np, jax
 from tracejit import Parameter, Tensor, jit, ops
 from tracejit.bridge import backend
@@ -604,37 +606,47 @@ def eager_step(x):
     ops.assign_add(parameters[0], x)
 
 compiled = step.trace(one).lower().compile()
-main, ready, rng = threading.main_thread().ident, threading.Event(), random.Random(0)
+main, rng, sent = threading.main_thread().ident, random.Random(0), []
+(begun, begin), (over, end) = os.pipe(), os.pipe()  # an interrupt in threading.Event.set can leave its lock held
+longest = [0.001]
 
 def inject():
     while True:
-        ready.wait()
-        ready.clear()
-        time.sleep(rng.uniform(0, 0.001))
+        os.read(begun, 1)
+        time.sleep(rng.uniform(0, longest[0]))
         signal.pthread_kill(main, signal.SIGINT)
+        sent.append(True)
+        os.write(end, b".")
 
 threading.Thread(target=inject, daemon=True).start()
 
+def seconds(function):
+    start = time.perf_counter()
+    function(one)
+    return time.perf_counter() - start
+
 def interrupted(function, count, written):
+    longest[0] = 5 * statistics.median(seconds(function) for _ in range(20))
     for _ in range(count):
         done = float(written[0].asnumpy()[0])
         try:
-            ready.set()
-            while True:
+            os.write(begin, b".")
+            while not sent:  # Python drops an exception in a callback of a weak reference: then the loop ends here
                 function(one)
                 done += 1
+            time.sleep(0)
         except KeyboardInterrupt:
             pass
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.read(over, 1)
+        sent.clear()
         values = {float(v) for p in written for v in p.asnumpy()}
         assert len(values) == 1 and values <= {done, done + 1}, (values, done)
         assert not jax.config.jax_enable_x64
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 interrupted(step, 300, parameters)
 interrupted(compiled, 50, parameters)
 interrupted(eager_step, 100, parameters[:1])
-print("kept", int(parameters[1].asnumpy()[0]) > 350)
+print("kept", int(parameters[1].asnumpy()[0]) > 100)
 """
 
 

@@ -1,4 +1,4 @@
-"""What went wrong for users of comparable systems (PUBLIC_BUGS.md): areas state, cache, error and scatter."""
+"""What went wrong for users of comparable systems: areas state, cache, error and scatter."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from tracejit.errors import TracejitError
 from tracejit.parser import parse_graph
 
 DTYPES = ("b1", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8")
+#: All shapes that values have: programs of one operator are few, so that the eager runs of all examples share them.
 SHAPES = ((), (2,))
 #: How far floats may lie apart, by the narrowest float dtype that a program meets: it rounds, in other places.
 NEAR = {2: 2e-2, 4: 1e-4, 8: 1e-9}
@@ -85,10 +86,14 @@ def unary(name: str, x: Tensor) -> Any:
         "cast_i4": lambda x: ops.cast(x, "int32"),
         "cast_f2": lambda x: ops.cast(x, "float16"),
         "cast_b": lambda x: ops.cast(x, "bool"),
-        "reshape": lambda x: x.reshape((-1,)),
-        "index": lambda x: x[-1:] if x.shape else x,
+        "reshape": lambda x: x.reshape((1, -1)).reshape(x.shape),
+        "index": lambda x: x[::-1] if x.shape else x,
     }
     return functions.get(name, functions["neg"])(x)
+
+
+def row(x: Tensor) -> Tensor:
+    return x if x.shape else ops.broadcast_to(x, SHAPES[1])
 
 
 class Machine:
@@ -139,7 +144,7 @@ class Machine:
         return fori_loop(0, 2, turn, x)
 
     def scan(self, step: Step, x: Tensor, y: Tensor) -> Any:
-        items = x.reshape((-1,))
+        items = row(x)
 
         def turn(carry: Tensor, item: Tensor) -> tuple[Tensor, Tensor]:
             return ops.cast(binary(step.name, carry, item), x.dtype), carry
@@ -147,7 +152,7 @@ class Machine:
         return scan(turn, items[0], items)[1]
 
     def vmap(self, step: Step, x: Tensor, y: Tensor) -> Any:
-        return vmap(lambda v: binary(step.name, v, y))(x.reshape((-1,)))
+        return vmap(lambda v, w: binary(step.name, v, w), (0, 0 if y.shape else None))(row(x), y)
 
 
 def floats_in(values: list[np.ndarray]) -> list[int]:
@@ -195,14 +200,18 @@ def check(program: Program) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _fast_compilation() -> Iterator[None]:
-    """Compile with few of XLA's optimizations in the default run: there are hundreds of programs."""
+    """Compile with few of XLA's optimizations in the default run: there are hundreds of programs.
+
+    JAX's check for leaks is off: under it, nothing that was compiled is found again.
+    """
     jax.config.update("jax_disable_most_optimizations", not session._full)
-    yield
+    with jax.check_tracer_leaks(False):
+        yield
     jax.config.update("jax_disable_most_optimizations", False)
 
 
 @hypothesis.settings(
-    max_examples=3000 if session._full else 40,  # a program costs up to a second of compilation
+    max_examples=3000 if session._full else 200,  # a program costs a quarter of a second, most of it compilation
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )

@@ -36,39 +36,45 @@ def set_all(parameters: Sequence[Parameter], arrays: Sequence[Any]) -> None:
 
 def run_stateful(
     program: Any,
-    inputs: Callable[[], Sequence[Any]],
+    inputs: Sequence[Any],
     written: Sequence[Parameter],
     read: Sequence[Parameter],
     check: Callable[[Any], None] | None = None,
 ) -> Any:
     """Run a program and commit what it wrote; returns its outputs.
 
-    `inputs` is called under the lock, since it may read Parameters. `check` looks at the outputs before the commit
-    and may raise (only for a program that does not donate). Raises StateError under somebody else's JAX
-    transformation, before anything runs, and StateLostError if a failure took donated buffers with it.
+    `check` looks at the outputs before the commit and may raise (only for a program that does not donate). Raises
+    StateError under somebody else's JAX transformation, before anything runs, and StateLostError if a failure took
+    donated buffers with it.
     """
     transformed = backend.under_transformation()
     if transformed and written:
         raise _transformed(written)
     scope = backend.wide(transformed)
     with STATE_LOCK:
-        raw: Raw = (inputs(), [parameter._data for parameter in written], [parameter._data for parameter in read])
+        raw: Raw = (inputs, [parameter._data for parameter in written], [parameter._data for parameter in read])
         if transformed:
             program.check(raw[0], raw[2])
-        if written and program.arranged_at != backend.placements.version:
-            raw = program.arranged(*raw)
-        if check is not None or (written and not program.donates):
-            return _run_awaited(program, raw, written, scope, check)
-        if written and not program.has_run(raw[0], raw[1]):
-            return _first_run(program, raw, written, scope)
+        ready = check is None and (not written or program.ready_at == backend.placements.version)
         try:
-            if not program.interruptible:
+            if ready:
                 return _run(program, raw, written, scope)
-            with deferred_interrupt():
-                return _run(program, raw, written, scope)
+            return _run_with_care(program, raw, written, scope, check)
         except BaseException as error:
             _check_lost(written, error)
             raise
+
+
+def _run_with_care(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any, check: Any) -> Any:
+    """Run a program that does not donate, has not run before, or has its arrays in new places."""
+    if written and program.arranged_at != backend.placements.version:
+        raw = program.arranged(*raw)
+    if check is not None or (written and not program.donates):
+        return _run_awaited(program, raw, written, scope, check)
+    if written and not program.has_run(raw[0], raw[1]):
+        return _first_run(program, raw, written, scope)
+    with deferred_interrupt() if program.interruptible else nullcontext():
+        return _run(program, raw, written, scope)
 
 
 def _run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> Any:
@@ -86,6 +92,8 @@ def _run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> An
     except BaseException:
         if box:
             deque(map(setattr, written, _DATA, box[0][1]), 0)
+        if scope is not None:
+            backend.leave(scope)
         raise
 
 

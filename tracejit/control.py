@@ -400,7 +400,7 @@ def scan(
     with tracing_again(body):
         body.outputs[count:] = [as_tensor_value(body.builder, value) for value in body.outputs[count:]]
     stacked = [TensorType(value.type.dtype, (length, *value.type.shape)) for value in body.outputs[count:]]
-    attributes = {"length": length, "reverse": bool(reverse), "unroll": int(unroll)}
+    attributes = {"length": length, "reverse": bool(reverse), "unroll": _count("unroll", unroll, 1)}
     attributes |= {"carries": count, "slices": len(over)}
     results = record_regions("scan", [*values, *over], [body], [*[v.type for v in values], *stacked], attributes)
     return results_tree(carry.structure, results[:count]), results_tree(structures[-1], results[count:])
@@ -427,13 +427,19 @@ def _splitting(f: Callable[..., Any], carry: Leaves, structures: list[Any]) -> C
     return body
 
 
+def _count(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise AttributeTypeError(f"scan: {name} must be an int of {least} or more, got {value!r}")
+    return value
+
+
 def _length(over: Sequence[Value], names: Sequence[str], length: int | None) -> int:
     for value, name in zip(over, names):
         if not value.type.shape:
             raise ShapeError(f"scan: xs{f'.{name}' if name else ''} is 0-d and has no axis to go along")
     lengths = {value.type.shape[0] for value in over}
     if length is not None:
-        lengths.add(length)
+        lengths.add(_count("length", length, 0))
     if len(lengths) != 1:
         raise ShapeError(
             f"scan: {'the lengths of xs differ' if lengths else 'xs is None, so length must be given'}",

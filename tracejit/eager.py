@@ -265,7 +265,8 @@ def _run_writing(op: Op, operands: Sequence[Any], attributes: dict[str, Any], po
                 fixed[position] = number
     program = _program(op, fixed, attributes, policy, _decided(op, values, attributes, policy))
     try:
-        run_stateful(program, lambda: _inputs(operands, fixed), written, [])
+        with STATE_LOCK:  # operands may be Parameters: no other thread's update comes between reading them and the run
+            run_stateful(program, _inputs(operands, fixed), written, [])
     except ValueError as error:
         check_places(error, op.name, _named(op, operands))
         raise

@@ -80,14 +80,15 @@ class Plan(NamedTuple):
 
     def run(self, arrays: Sequence[Any]) -> Any:
         """Run on the call's arrays, commit what was written, and return the outputs as the function's tree."""
-        inputs = [*arrays, *self.captured] if self.captured else arrays
-        check = self._check if self.checks else None
-        outputs = run_stateful(self.program, lambda: inputs, _alive(self.written), _alive(self.read), check)
-        if self.checks:
-            outputs = outputs[: -len(self.checks)]
-        if self.structure is None:
+        program, written, read, captured, structure, checks = self
+        inputs = [*arrays, *captured] if captured else arrays
+        if checks:
+            outputs = run_stateful(program, inputs, _alive(written), _alive(read), self._check)[: -len(checks)]
+        else:
+            outputs = run_stateful(program, inputs, _alive(written), _alive(read))
+        if structure is None:
             return wrap(outputs[0])
-        return backend.unflatten(self.structure, [wrap(array) for array in outputs])
+        return backend.unflatten(structure, [wrap(array) for array in outputs])
 
     @property
     def parameters(self) -> list[Parameter | None]:
@@ -182,6 +183,8 @@ class Entry:
         self.program: Any = None
         self._watching: list[weakref.ref[Parameter]] = []
         self._places = input_places(owner.options.in_shardings, arguments)
+        #: The last Plan that was looked up, and JAX's types of the arrays that it was for.
+        self._recent: tuple[list[Any], Plan] | None = None
         self._direct = self._places is None and owner.options.out_shardings is None
 
     def watch_parameters(self, drop: Callable[[Entry], None]) -> None:
@@ -203,14 +206,28 @@ class Entry:
             return self.finish(program(leaves), leaves)
         if self._places is not None:
             leaves = place_all(leaves, self._places)
-        key = self._key(leaves)
-        plan = self.plans.get(key)
+        plan = self._find_plan(leaves)
         try:
-            return self._new_signature(key, leaves) if plan is None else plan.run(leaves)
+            return self._new_signature(self._key(leaves), leaves) if plan is None else plan.run(leaves)
         except ParameterGone:
-            self.plans.pop(key, None)
+            self._recent = None
+            self.plans.pop(self._key(leaves), None)
             self.traces.pop(self.signature(leaves), None)
-        return self._new_signature(key, leaves)
+        return self._new_signature(self._key(leaves), leaves)
+
+    def _find_plan(self, leaves: Sequence[Any]) -> Plan | None:
+        """Return the Plan of a call. Arrays of the same types as the last ones need no look-up."""
+        if self._recent is not None:
+            types, plan = self._recent
+            for leaf, type_ in zip(leaves, types):
+                if leaf.aval is not type_:
+                    break
+            else:
+                return plan
+        plan = self.plans.get(self._key(leaves))
+        if plan is not None and not any(self.arguments.kinds):
+            self._recent = [leaf.aval for leaf in leaves], plan
+        return plan
 
     def check_places(self, error: ValueError, leaves: Sequence[Any]) -> None:
         """Raise PlacementError if JAX has refused arrays for where they lie."""

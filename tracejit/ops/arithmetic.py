@@ -188,7 +188,8 @@ pow_ = _binary(
     methods=("__pow__", "pow"),
     check_literal=_exponent,
     reference=_by_kind(np.power, _integer_power),
-    differs="MindSpore computes integer powers in float64, which loses and clamps large results.",
+    differs="MindSpore computes integer powers in float64, which loses and clamps large results. The gradient "
+    "of x ** 0 at 0 is 0 (MindSpore: NaN).",
 )
 maximum = _binary(
     "Maximum",
