@@ -142,7 +142,7 @@ bench: .venv/.stamp ## Run the benchmarks; results as a table and as JSON in ben
 
 .PHONY: bench-peers
 bench-peers: .venv/.stamp .venv-mindspore/.stamp ## Make .venv-mindspore and measure against MindSpore 2.10
-	@.venv/bin/python -m benchmarks.mindspore_peer $(BENCH_ARGS)
+	@.venv/bin/python -m benchmarks mindspore_peer models_peer $(BENCH_ARGS)
 
 .PHONY: clean
 clean: ## Remove what the tools have built (not the environments)

@@ -20,10 +20,12 @@ NAMES = (
     "compiled",
     "eager",
     "explain",
+    "models",
     "optimizers",
     "sparse",
     "sharded",
     "mindspore_peer",
+    "models_peer",
 )
 
 
