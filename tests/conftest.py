@@ -73,11 +73,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
-def _policies_as_they_were() -> Iterator[None]:
-    """Forget the policies that a test registers: another test, or a page, may use the same name."""
+def _registries_as_they_were() -> Iterator[None]:
+    """Forget the policies, operators and lowering rules that a test, or a page, declares: another may use the names."""
+    from lowering.registry import RULES
     from tracejit import policies
+    from tracejit.ops import CLASSES, RECORDS
 
-    before = dict(policies._known)
+    kept = [(registry, dict(registry)) for registry in (policies._known, RECORDS, CLASSES, RULES)]
     yield
-    policies._known.clear()
-    policies._known.update(before)
+    for registry, before in kept:
+        if registry.keys() != before.keys():
+            registry.clear()
+            registry.update(before)

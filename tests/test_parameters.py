@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -658,6 +658,15 @@ def test_ctrl_c_loses_nothing():
     assert done.stdout.strip() == "kept True", done.stderr
 
 
+@pytest.fixture
+def _interrupts() -> Iterator[None]:
+    """Let SIGINT raise KeyboardInterrupt, also in a process that was started in the background, where it is ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("_interrupts")
 def test_an_interrupt_waits_for_the_end_of_a_first_run():
     events = []
 
