@@ -73,8 +73,8 @@ class Explanation:
             "rules": self.rules,
         }
 
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return everything as JSON."""
+    def to_json(self, indent: int | None = None) -> str:
+        """Return everything as JSON, on one line by default: an indent takes several times as long to write."""
         import json
 
         return json.dumps(self.as_dict(), indent=indent)
