@@ -187,8 +187,11 @@ def compare(function: Callable[..., Any], policies: Sequence[str | Policy] | Non
     @functools.wraps(function, updated=())
     def side_by_side(*args: Any, **kwargs: Any) -> Comparison:
         from tracejit.examination import examine
+        from tracejit.tracer import collector_paused
 
-        return compare_examinations([examine(function, args, kwargs, policy, keep_failure=True) for policy in chosen])
+        with collector_paused():
+            examined = [examine(function, args, kwargs, policy, keep_failure=True) for policy in chosen]
+            return compare_examinations(examined)
 
     return public(side_by_side)
 

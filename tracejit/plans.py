@@ -32,7 +32,7 @@ from tracejit.placing import check_places, input_places, named_arrays, output_pl
 from tracejit.policies import Policy
 from tracejit.retraces import describe
 from tracejit.tensor import Tensor, constant, host_array, wrap
-from tracejit.tracer import Builder, tracing
+from tracejit.tracer import Builder, collector_paused, tracing
 
 
 class Options(NamedTuple):
@@ -345,14 +345,16 @@ def record(
 ) -> Recorded:
     """Trace the owner's function for inputs of these types."""
     builder = Builder(owner.name, location_of(owner.function))
-    graph, structure = trace_into(builder, owner.function, arguments, signature, policy, checks)
-    owner.depend_on(builder.subjects.values())
-    promoted = promote(graph)
+    with collector_paused():
+        graph, structure = trace_into(builder, owner.function, arguments, signature, policy, checks)
+        owner.depend_on(builder.subjects.values())
+        promoted = promote(graph)
+        simplified = simplify(promoted)
     owner.judge_casts(promoted)
     return Recorded(
         graph,
         promoted,
-        simplify(promoted),
+        simplified,
         structure,
         tuple([slot.key for slot in builder.slots.values()]),
         builder.captured,

@@ -190,16 +190,21 @@ def escaped(value: Value) -> EscapedValueError:
 
 @contextmanager
 def tracing(builder: Builder) -> Iterator[None]:
-    """Make a builder the current one for a block; its values are dead afterwards, whatever happens.
-
-    The cyclic garbage collector pauses: a trace only allocates, and collecting makes long ones superlinear.
-    """
-    _collector.pause()
+    """Make a builder the current one for a block; its values are dead afterwards, whatever happens."""
     try:
-        with surroundings(builder=builder):
+        with collector_paused(), surroundings(builder=builder):
             yield
     finally:
         builder.scope.alive = False
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the cyclic garbage collector off for a block that only allocates: it would make long ones superlinear."""
+    _collector.pause()
+    try:
+        yield
+    finally:
         _collector.resume()
 
 
