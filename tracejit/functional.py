@@ -28,20 +28,24 @@ def call_functional(entry: Entry, leaves: Sequence[Any], params: Mapping[Any, An
     parameters = [_alive(key.parameter(), name) for key in recorded.parameters]
     _check_names(name, parameters, params, recorded.simplified)
     state = [_given(name, p, params[p.name]) if p.name in params else p.snapshot() for p in parameters]
-    graph = _closed(recorded.simplified)
     if backend.under_transformation():
-        backend.check_x64(graph)
-    structure = backend.flatten(([0] * (len(graph.outputs) - len(state)), [0] * len(state)))[1]
-    program = entry.functional.setdefault(signature, backend.Program(lambda types: (graph, structure), name))
+        backend.check_x64(recorded.simplified)
+    program = entry.functional.get(signature)
+    if program is None:
+        program = _program(recorded.simplified, name)
+        if recorded.lasting:
+            entry.functional[signature] = program
     outputs, new = program([*leaves, *recorded.captured, *state])
     after = {p.name: value for p, value in zip(parameters, new, strict=True) if p.name in params}
     return backend.unflatten(recorded.structure, [wrap(array) for array in outputs]), after
 
 
-def _closed(graph: Graph) -> Graph:
-    """Return the Graph with its state among inputs and outputs."""
+def _program(graph: Graph, name: str) -> Any:
+    """Make the program of a Graph whose state is among its inputs and outputs."""
     inputs, outputs = [*graph.inputs, *graph.state], [*graph.outputs, *graph.new_state]
-    return Graph(graph.name, inputs, [], graph.operations, outputs, [], graph.location)
+    closed = Graph(graph.name, inputs, [], graph.operations, outputs, [], graph.location)
+    structure = backend.flatten(([0] * len(graph.outputs), [0] * len(graph.new_state)))[1]
+    return backend.Program(lambda types: (closed, structure), name)
 
 
 def check_not_tracing(name: str) -> None:
