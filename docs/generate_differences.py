@@ -5,11 +5,10 @@ python -m docs.generate_differences [--check]
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 from docs import operator_differences, recorded_differences
+from docs.generated import write_or_check
 from docs.recorded_differences import markdown
 from tracejit.ops import RECORDS
 
@@ -79,15 +78,5 @@ def page() -> str:
     return TEXT + "".join(rows) + tables + LAST
 
 
-def main() -> None:
-    """Write the page, or say that it is out of date."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    stale = not PAGE.exists() or PAGE.read_text() != page()
-    if parser.parse_args().check:
-        sys.exit(stale)
-    PAGE.write_text(page())
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check("Write docs/differences.md.", lambda: {PAGE: page()})

@@ -5,15 +5,14 @@ python -m docs.generate_operators [--check]
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from docs.generated import write_or_check
 from tracejit.catalogue import as_dict
 from tracejit.dispatch import constructor_names
 from tracejit.dtypes import ALL, BY_NAME
@@ -186,15 +185,5 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
-def main() -> None:
-    """Write the page, or say that it is out of date."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    stale = not PAGE.exists() or PAGE.read_text() != page()
-    if parser.parse_args().check:
-        sys.exit(stale)
-    PAGE.write_text(page())
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check("Write docs/operators.md.", lambda: {PAGE: page()})

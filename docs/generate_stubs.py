@@ -5,13 +5,12 @@ python -m docs.generate_stubs [--check]
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import tracejit
+from docs.generated import write_or_check
 from tracejit import dispatch, ops
 from tracejit.ops import CLASSES, RECORDS, Op
 
@@ -128,17 +127,5 @@ def made() -> dict[Path, str]:
     return {PACKAGE / "ops" / "__init__.pyi": ops_stub(), PACKAGE / "methods.pyi": methods_stub()}
 
 
-def main() -> None:
-    """Write the stubs, or see whether they are current."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a stub is out of date")
-    check = parser.parse_args().check
-    stale = [path for path, text in made().items() if not path.exists() or path.read_text() != text]
-    if check and stale:
-        sys.exit(f"out of date: {', '.join(map(str, stale))}; run python -m docs.generate_stubs")
-    for path in stale:
-        path.write_text(made()[path])
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check("Write the type stubs.", made)
