@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import get_opaque_trace_state
+from jax.extend.core import find_top_trace
 
 from tracejit.dtypes import DType, as_dtype
 from tracejit.errors import PlacementError
@@ -45,22 +45,22 @@ def is_tracer(value: Any) -> bool:
     return isinstance(value, Tracer)
 
 
-def _clean_trace_state() -> Any:
-    """Return JAX's trace state outside of every transformation (a new thread has no other)."""
-    states: list[Any] = []
-    thread = threading.Thread(target=lambda: states.append(get_opaque_trace_state()))
+def _top_level() -> Any:
+    """Return JAX's trace outside of every transformation (a new thread has no other)."""
+    traces: list[Any] = []
+    thread = threading.Thread(target=lambda: traces.append(find_top_trace(())))
     thread.start()
     thread.join()
-    return states[0]
+    return traces[0]
 
 
 _config: Any = jax.config
-_CLEAN = _clean_trace_state()
+_TOP_LEVEL = _top_level()
 
 
 def under_transformation() -> bool:
     """Say whether this code runs under a JAX transformation (`jax.jit`, `jax.grad`, `jax.vmap`, …)."""
-    return not (get_opaque_trace_state() == _CLEAN)  # the state has no `!=` of its own
+    return find_top_trace(()) is not _TOP_LEVEL
 
 
 def x64() -> bool:

@@ -22,7 +22,7 @@ LEAF = tree_util.tree_structure(0)
 def bind(tensor_type: type, parameter_types: Sequence[type], wrap: Callable[[Any], Any]) -> None:
     """Make the Tensor class a pytree node with its array as leaf, and those of Parameters ones without leaves.
 
-    A Parameter's node holds its key, which holds the Parameter weakly: JAX's caches keep metadata alive.
+    A Parameter's node holds its storage, which holds the Parameter weakly: JAX's caches keep metadata alive.
     """
     global _tensor_type
     _tensor_type = tensor_type
@@ -31,7 +31,7 @@ def bind(tensor_type: type, parameter_types: Sequence[type], wrap: Callable[[Any
     hide_folder(os.path.dirname(jax.__file__))
     tree_util.register_pytree_node(tensor_type, _array_of, lambda _, children: wrap(children[0]))
     for parameter_type in parameter_types:
-        tree_util.register_pytree_node(parameter_type, lambda p: ((), p._key), lambda key, _: key.parameter())
+        tree_util.register_pytree_node(parameter_type, lambda p: ((), p._storage), lambda held, _: held.parameter())
 
 
 def register_tuple(kind: type) -> None:

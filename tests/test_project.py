@@ -26,7 +26,7 @@ LAYERS = [
     {"policies", "ops", "ambient"},
     {"passes"},
     {"tracer"},
-    {"tensor", "parameter", "commit", "placing"},
+    {"storage", "tensor", "parameter", "commit", "placing"},
     {"dispatch", "eager", "indexing"},
 ]
 LOWERING_MAY_IMPORT = {"tracejit.ir", "tracejit.dtypes", "tracejit.errors", "tracejit.locations"}

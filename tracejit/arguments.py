@@ -17,8 +17,9 @@ from tracejit.dispatch import from_numpy_scalar
 from tracejit.dtypes import as_dtype
 from tracejit.errors import AttributeTypeError, AttributeValueError, DTypeError, ScalarOverflowError
 from tracejit.ir import TensorType, Value
-from tracejit.parameter import Parameter, ParameterKey
+from tracejit.parameter import Parameter
 from tracejit.policies import Policy
+from tracejit.storage import Storage
 from tracejit.tensor import Tensor, new_data, wrap
 
 SCALAR_KINDS = {bool: "bool", int: "int", float: "float", complex: "complex"}
@@ -42,7 +43,7 @@ class StaticArgument(NamedTuple):
 class Arguments(NamedTuple):
     """The arrangement of a call's arguments: their tree with Tensors and Parameters as leaves.
 
-    `slots` says what stands at each leaf: the number of an input, a ParameterKey, or a Static value. `names` are the
+    `slots` says what stands at each leaf: the number of an input, a Storage, or a Static value. `names` are the
     inputs' names, `kinds` their kinds (None for arrays), `parameters` the Parameters with their names.
     """
 
@@ -50,7 +51,7 @@ class Arguments(NamedTuple):
     slots: tuple[Any, ...]
     names: tuple[str, ...]
     kinds: tuple[str | None, ...]
-    parameters: tuple[tuple[str, ParameterKey], ...]
+    parameters: tuple[tuple[str, Storage], ...]
     statics: tuple[StaticArgument, ...]
 
     def make(self, values: Sequence[Value]) -> tuple[list[Any], dict[str, Any]]:
@@ -193,12 +194,12 @@ def arrange(named: Sequence[tuple[str, Any]], structure: Any, marks: Sequence[An
     """Say what stands at each leaf of a call, given the marks of all leaves but the Parameters."""
     slots: list[Any] = []
     inputs: list[tuple[str, Any]] = []
-    parameters: list[tuple[str, ParameterKey]] = []
+    parameters: list[tuple[str, Storage]] = []
     remaining = iter(marks)
     for name, leaf in named:
         if isinstance(leaf, Parameter):
-            slots.append(leaf._key)
-            parameters.append((name, leaf._key))
+            slots.append(leaf._storage)
+            parameters.append((name, leaf._storage))
             continue
         mark = next(remaining)
         if isinstance(mark, tuple):

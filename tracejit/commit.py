@@ -11,34 +11,24 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import repeat, starmap
+from itertools import starmap
 from typing import Any
 
 from tracejit.bridge import backend
 from tracejit.errors import StateError, StateLostError
-from tracejit.parameter import STATE_LOCK, Parameter
+from tracejit.storage import STATE_LOCK, Storage, Written, gather
 
 #: What a program is called with: inputs, the old values of what is written, and what is only read.
 Raw = tuple[Sequence[Any], list[Any], list[Any]]
-
-#: For writing back in one step of C code, inside which no interrupt comes.
-_DATA = repeat("_data")
-
-
-def set_all(parameters: Sequence[Parameter], arrays: Sequence[Any]) -> None:
-    """Give Parameters new buffers, all or none, whenever an interrupt comes."""
-    with STATE_LOCK:
-        deque(map(setattr, parameters, _DATA, arrays), 0)
 
 
 def run_stateful(
     program: Any,
     inputs: Sequence[Any],
-    written: Sequence[Parameter],
-    read: Sequence[Parameter],
+    written: Written,
+    read: Sequence[Storage],
     check: Callable[[Any], None] | None = None,
 ) -> Any:
     """Run a program and commit what it wrote; returns its outputs.
@@ -48,14 +38,14 @@ def run_stateful(
     donated buffers with it.
     """
     transformed = backend.under_transformation()
-    if transformed and written:
-        raise _transformed(written)
+    if transformed and written.storages:
+        raise _transformed(written.storages)
     scope = backend.wide(transformed)
     with STATE_LOCK:
-        raw: Raw = (inputs, [parameter._data for parameter in written], [parameter._data for parameter in read])
+        raw: Raw = (inputs, written.take(), gather(read) if read else [])
         if transformed:
             program.check(raw[0], raw[2])
-        ready = check is None and (not written or program.ready_at == backend.placements.version)
+        ready = check is None and (not written.storages or program.ready_at == backend.placements.version)
         try:
             if ready:
                 return _run(program, raw, written, scope)
@@ -65,19 +55,19 @@ def run_stateful(
             raise
 
 
-def _run_with_care(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any, check: Any) -> Any:
+def _run_with_care(program: Any, raw: Raw, written: Written, scope: Any, check: Any) -> Any:
     """Run a program that does not donate, has not run before, or has its arrays in new places."""
-    if written and program.arranged_at != backend.placements.version:
+    if written.storages and program.arranged_at != backend.placements.version:
         raw = program.arranged(*raw)
-    if check is not None or (written and not program.donates):
+    if check is not None or (written.storages and not program.donates):
         return _run_awaited(program, raw, written, scope, check)
-    if written and not program.has_run(raw[0], raw[1]):
+    if written.storages and not program.has_run(raw[0], raw[1]):
         return _first_run(program, raw, written, scope)
     with deferred_interrupt() if program.interruptible else nullcontext():
         return _run(program, raw, written, scope)
 
 
-def _run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> Any:
+def _run(program: Any, raw: Raw, written: Written, scope: Any) -> Any:
     """Call and write back; each is one step of C code, so that an interrupt finds nothing half done."""
     box: list[Any] = []
     try:
@@ -87,17 +77,17 @@ def _run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> An
             with scope:
                 box.extend(starmap(program.compiled, (raw,)))
         outputs, new = box[0]
-        deque(map(setattr, written, _DATA, new), 0)
+        written.put(new)
         return outputs
     except BaseException:
         if box:
-            deque(map(setattr, written, _DATA, box[0][1]), 0)
+            written.put(box[0][1])
         if scope is not None:
             backend.leave(scope)
         raise
 
 
-def _run_awaited(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any, check: Any) -> Any:
+def _run_awaited(program: Any, raw: Raw, written: Written, scope: Any, check: Any) -> Any:
     """Run a program that leaves the old buffers alone, and write back once it is known to have succeeded."""
     assert not program.donates
     with scope or nullcontext():
@@ -105,28 +95,30 @@ def _run_awaited(program: Any, raw: Raw, written: Sequence[Parameter], scope: An
     if check is not None:
         check(outputs)
     backend.wait(new)
-    deque(map(setattr, written, _DATA, new), 0)
+    written.put(new)
     return outputs
 
 
-def _first_run(program: Any, raw: Raw, written: Sequence[Parameter], scope: Any) -> Any:
+def _first_run(program: Any, raw: Raw, written: Written, scope: Any) -> Any:
     """Run a signature for the first time: interrupts wait, and host copies outlive the old buffers."""
     with deferred_interrupt():
         saved = [backend.host_copy(array) for array in raw[1]]
         try:
             outputs = _run(program, raw, written, scope)
-            backend.wait([parameter._data for parameter in written])
+            backend.wait(written.take())
         except BaseException:
-            for parameter, copy in zip(written, saved, strict=True):
-                if backend.has_failed(parameter._data):
-                    parameter._replace(backend.restore(copy))
+            for storage, copy in zip(written.storages, saved, strict=True):
+                if backend.has_failed(storage.array):
+                    storage.array = backend.restore(copy)
             raise
         program.mark_run(raw[0], raw[1])
+        if program.ready_at is not None:
+            written.unite()
         return outputs
 
 
-def _check_lost(written: Sequence[Parameter], error: BaseException) -> None:
-    lost = [parameter.name or "(unnamed)" for parameter in written if backend.is_deleted(parameter._data)]
+def _check_lost(written: Written, error: BaseException) -> None:
+    lost = [_name(storage) for storage in written.storages if _is_lost(storage)]
     if lost:
         raise StateLostError(
             f"the call failed after the buffers of {', '.join(lost)} had been given to the device: {error}",
@@ -155,8 +147,16 @@ def deferred_interrupt() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _transformed(written: Sequence[Parameter]) -> StateError:
-    names = ", ".join(parameter.name or "(unnamed)" for parameter in written)
+def _is_lost(storage: Storage) -> bool:
+    return storage.parameter() is not None and backend.is_deleted(storage.array)
+
+
+def _name(storage: Storage) -> str:
+    return getattr(storage.parameter(), "name", None) or "(unnamed)"
+
+
+def _transformed(written: Sequence[Storage]) -> StateError:
+    names = ", ".join(map(_name, written))
     return StateError(
         f"Parameter {names} would be written under a JAX transformation (jax.jit, jax.grad, jax.vmap, ...)",
         rule="a write inside somebody else's trace would be lost or kept as a dead tracer",

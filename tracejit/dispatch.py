@@ -27,9 +27,10 @@ from tracejit.errors import (
 )
 from tracejit.ir import Literal, Operation, Type, Value
 from tracejit.ops.record import REQUIRED, Attribute, Op, Operand
-from tracejit.parameter import STATE_LOCK, Generator, Parameter
+from tracejit.parameter import Generator, Parameter
 from tracejit.passes.inference import check_literals, infer
 from tracejit.policies import Policy
+from tracejit.storage import STATE_LOCK
 from tracejit.tensor import Tensor, constant, new_data, wrap
 from tracejit.tracer import Builder
 

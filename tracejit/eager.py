@@ -21,12 +21,13 @@ from tracejit.errors import IndexBoundsError
 from tracejit.ir import Graph, Literal, Operation, ScalarType, Type, Value
 from tracejit.locations import user_location
 from tracejit.ops.record import RECORDS, Bound, Op
-from tracejit.parameter import STATE_LOCK, Parameter
+from tracejit.parameter import Parameter
 from tracejit.passes import promote
 from tracejit.passes.inference import Inference, check_literals, fits, infer
 from tracejit.passes.promotion import promote_all, refusal
 from tracejit.placing import check_places
 from tracejit.policies import Policy
+from tracejit.storage import STATE_LOCK, Written
 from tracejit.tensor import Tensor, wrap
 from tracejit.tracer import Builder, escaped
 
@@ -266,7 +267,8 @@ def _run_writing(op: Op, operands: Sequence[Any], attributes: dict[str, Any], po
     program = _program(op, fixed, attributes, policy, _decided(op, values, attributes, policy))
     try:
         with STATE_LOCK:  # operands may be Parameters: no other thread's update comes between reading them and the run
-            run_stateful(program, _inputs(operands, fixed), written, [])
+            storages = Written([parameter._storage for parameter in written])
+            run_stateful(program, _inputs(operands, fixed), storages, [])
     except ValueError as error:
         check_places(error, op.name, _named(op, operands))
         raise

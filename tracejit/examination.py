@@ -18,10 +18,10 @@ from tracejit.errors import TracejitError
 from tracejit.ir import Graph, Operation
 from tracejit.jitted import BoundJitted, Jitted, Settings, jit
 from tracejit.locations import Location, location_in, location_of
-from tracejit.parameter import ParameterKey
 from tracejit.passes.promotion import Promotion, promote_all
 from tracejit.plans import trace_into
 from tracejit.policies import Policy
+from tracejit.storage import Storage
 from tracejit.tracer import Builder
 
 
@@ -56,7 +56,7 @@ class Examination(NamedTuple):
     #: What the function was called with: arrays, Python scalars, and Abstracts.
     leaves: Sequence[Any]
     captured: Sequence[Any]
-    parameters: Sequence[ParameterKey]
+    parameters: Sequence[Storage]
 
     @property
     def promoted(self) -> Graph:

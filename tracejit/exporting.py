@@ -6,7 +6,6 @@ the arrays as safetensors. Loading it runs nothing; calling what was loaded runs
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,12 +31,13 @@ from tracejit.ir import SCALAR_TYPES, Graph, Operation, TensorType, Type
 from tracejit.locations import Location
 from tracejit.manifests import CheckRecord, Leaf, Manifest, ParameterRecord, PolicyRecord, read_manifest
 from tracejit.ops.record import Bound
-from tracejit.parameter import Generator, Parameter, ParameterKey
+from tracejit.parameter import Generator, Parameter
 from tracejit.parser import parse_graph
 from tracejit.placing import check_places, named_arrays
 from tracejit.plans import Plan
 from tracejit.saving import PathLike, by_name, values_of
 from tracejit.stages import Traced
+from tracejit.storage import Storage, Written
 from tracejit.tensor import Tensor, public
 from tracejit.tensor_files import damaged, write_tensors
 
@@ -78,8 +78,8 @@ class Exported:
         _, structure = backend.flatten_named(manifest.results)
         return Plan(
             program=program,
-            written=tuple([weakref.ref(self._parameters[name]) for name in written]),
-            read=tuple([weakref.ref(self._parameters[name]) for name in read]),
+            written=Written([self._parameters[name]._storage for name in written]),
+            read=tuple([self._parameters[name]._storage for name in read]),
             captured=self._contents.captured,
             structure=None if structure == backend.LEAF else structure,
             checks=[_check_of(record) for record in manifest.checks],
@@ -238,7 +238,7 @@ def export_traced(traced: Traced, platforms: Sequence[str] | None) -> Exported:
     recorded, entry = traced._recorded, traced._entry
     chosen = _check_platforms(platforms)
     graph, name = recorded.simplified, entry.owner.name
-    held = [_held(key) for key in recorded.parameters]
+    held = list(map(_held, recorded.parameters))
     named = by_name(held, "export")
     names = [parameter.name or "" for parameter in held]
     written = [names[i] for i in graph.written]
@@ -274,8 +274,8 @@ def _check_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))  # pyright: ignore[reportReturnType]
 
 
-def _held(key: ParameterKey) -> Parameter:
-    parameter = key.parameter()
+def _held(storage: Storage) -> Parameter:
+    parameter = storage.parameter()
     if parameter is None:
         raise ExportError("a Parameter of the traced function no longer exists", fix="keep it, and trace again")
     return parameter

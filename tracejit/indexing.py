@@ -28,8 +28,9 @@ from tracejit.errors import (
 )
 from tracejit.ir import Value
 from tracejit.ops.record import INDEX_DTYPES, RECORDS
-from tracejit.parameter import STATE_LOCK, Parameter
+from tracejit.parameter import Parameter
 from tracejit.policies import Policy
+from tracejit.storage import STATE_LOCK
 from tracejit.tensor import Tensor, new_data, wrap
 
 Apply = Callable[[Any, Sequence[Any], dict[str, Any]], Any]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from typing import Any
 
 import numpy as np
@@ -21,21 +19,9 @@ from tracejit.errors import (
 )
 from tracejit.ir import TensorType, Value
 from tracejit.ops import checks
+from tracejit.storage import STATE_LOCK, Storage
 from tracejit.tensor import Tensor, is_dtype, new_data, public, wrap
 from tracejit.tracer import Builder, Slot, escaped
-
-#: Held while Parameters are gathered, a program that writes them runs, and its results are committed; and around
-#: every read of a Parameter's buffer. User code never runs under it. Re-entrant, one for the process.
-STATE_LOCK = threading.RLock()
-
-
-class ParameterKey:
-    """The identity of a Parameter, without keeping it alive: what tables and JAX's caches may hold."""
-
-    __slots__ = ("__weakref__", "parameter")
-
-    def __init__(self, parameter: Parameter):
-        self.parameter: weakref.ref[Parameter] = weakref.ref(parameter)
 
 
 class Parameter(Tensor):
@@ -53,7 +39,7 @@ class Parameter(Tensor):
     Parameter(1, dtype=int64, name='step')
     """
 
-    __slots__ = ("_held_type", "_key", "name", "requires_grad")
+    __slots__ = ("_held_type", "_storage", "name", "requires_grad")
 
     @public
     def __init__(self, default_input: Any, name: str | None = None, requires_grad: bool = True, dtype: Any = None):
@@ -69,18 +55,27 @@ class Parameter(Tensor):
             raise escaped(data)
         if backend.is_tracer(data):
             raise _tracer_given(name, data)
-        self._data = backend.owned(data)
-        self._held_type = backend.type_of(self._data)
-        self._key = ParameterKey(self)
+        owned = backend.owned(data)
+        self._held_type = backend.type_of(owned)
+        self._storage = Storage(self, owned)
         self.name = name
         self.requires_grad = requires_grad
+
+    @property
+    def _data(self) -> Any:
+        bank, index = self._storage.place
+        return bank.arrays[index]
+
+    @_data.setter
+    def _data(self, array: Any) -> None:
+        self._storage.array = array
 
     @property
     def _type(self) -> TensorType:
         return self._held_type
 
     def _slot(self, builder: Builder) -> Slot:
-        return builder.slot(self._key, self._held_type, self.name)
+        return builder.slot(self._storage, self._held_type, self.name)
 
     def snapshot(self) -> Any:
         """Return a copy of the buffer that later updates leave alone; inside a trace, the value at this point."""
@@ -173,10 +168,6 @@ class Parameter(Tensor):
 
     def __copy__(self) -> Parameter:
         return self.clone()
-
-    def _replace(self, array: Any) -> None:
-        with STATE_LOCK:
-            self._data = array
 
     @public
     def clone(self) -> Parameter:

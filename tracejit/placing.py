@@ -58,5 +58,5 @@ def check_places(error: ValueError, what: str, named: Iterable[tuple[str, Any]])
 
 def named_arrays(names: Sequence[str], inputs: Sequence[Any], parameters: Iterable[Any]) -> list[tuple[str, Any]]:
     """Return the arrays of a call with the names of arguments and Parameters."""
-    state = [(parameter.name or "a Parameter", parameter._data) for parameter in parameters if parameter is not None]
+    state = [(parameter.name or "a Parameter", parameter._data) for parameter in parameters]
     return [*zip(names, inputs), *state]

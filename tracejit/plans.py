@@ -21,16 +21,17 @@ from tracejit.arguments import Abstract, Arguments, StaticArgument, with_statics
 from tracejit.bridge import backend
 from tracejit.commit import run_stateful
 from tracejit.dispatch import as_value
-from tracejit.errors import DTypeError, IndexBoundsError, RetraceLimitError, StateError, TraceError
+from tracejit.errors import DTypeError, IndexBoundsError, RetraceLimitError, TraceError
 from tracejit.freshness import State
 from tracejit.ir import SCALAR_TYPES, Graph, Literal, Operation, ScalarType, TensorType, Type, Value
 from tracejit.locations import location_of
 from tracejit.ops.record import RECORDS, Bound
-from tracejit.parameter import Parameter, ParameterKey
+from tracejit.parameter import Parameter
 from tracejit.passes import promote, simplify
 from tracejit.placing import check_places, input_places, named_arrays, output_places, place_all
 from tracejit.policies import Policy
 from tracejit.retraces import describe
+from tracejit.storage import ParameterGone, Storage, Written
 from tracejit.tensor import Tensor, constant, host_array, wrap
 from tracejit.tracer import Builder, collector_paused, tracing
 
@@ -51,8 +52,8 @@ class Recorded(NamedTuple):
     promoted: Graph
     simplified: Graph
     structure: Any
-    #: Keys of the Parameters, in the order of the Graphs' state.
-    parameters: tuple[ParameterKey, ...]
+    #: Storages of the Parameters, in the order of the Graphs' state.
+    parameters: tuple[Storage, ...]
     captured: list[Any]
     checks: list[tuple[Operation, Bound]]
 
@@ -68,11 +69,11 @@ class Recorded(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How one signature runs: its program, the Parameters it writes and reads, the arrays it captured."""
+    """How one signature runs: its program, the storages that it writes and reads, the arrays it captured."""
 
     program: Any
-    written: tuple[weakref.ref[Parameter], ...]
-    read: tuple[weakref.ref[Parameter], ...]
+    written: Written
+    read: tuple[Storage, ...]
     captured: list[Any]
     #: The tree of the outputs; None for a single one.
     structure: Any
@@ -83,17 +84,18 @@ class Plan(NamedTuple):
         program, written, read, captured, structure, checks = self
         inputs = [*arrays, *captured] if captured else arrays
         if checks:
-            outputs = run_stateful(program, inputs, _alive(written), _alive(read), self._check)[: -len(checks)]
+            outputs = run_stateful(program, inputs, written, read, self._check)[: -len(checks)]
         else:
-            outputs = run_stateful(program, inputs, _alive(written), _alive(read))
+            outputs = run_stateful(program, inputs, written, read)
         if structure is None:
             return wrap(outputs[0])
         return backend.unflatten(structure, [wrap(array) for array in outputs])
 
     @property
-    def parameters(self) -> list[Parameter | None]:
-        """The Parameters that it writes, and those that it reads; None for those that no longer exist."""
-        return [reference() for reference in (*self.written, *self.read)]
+    def parameters(self) -> list[Parameter]:
+        """The Parameters that it writes, and those that it reads, as far as they exist."""
+        parameters = [storage.parameter() for storage in (*self.written.storages, *self.read)]
+        return [parameter for parameter in parameters if parameter is not None]
 
     def _check(self, outputs: Any) -> None:
         for (operation, bound), told in zip(self.checks, outputs[-len(self.checks) :], strict=True):
@@ -120,22 +122,6 @@ def _out_of_bounds(operation: Operation, bound: Bound, index: int) -> IndexBound
     )
 
 
-class ParameterGone(StateError):
-    """A Parameter that a Plan uses has been deleted: the trace is of no use any more."""
-
-
-def _alive(references: Sequence[weakref.ref[Parameter]]) -> list[Parameter]:
-    parameters = [reference() for reference in references]
-    for parameter in parameters:
-        if parameter is None:
-            raise ParameterGone(
-                "a Parameter that this program uses no longer exists",
-                rule="a program holds its Parameters weakly",
-                fix="keep the Parameters, or call the jitted function itself, which traces anew",
-            )
-    return parameters  # type: ignore[return-value]
-
-
 def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
     """Make the Plan of a trace: a program whose state is the written Parameters, then those that are only read."""
     graph = recorded.simplified
@@ -151,12 +137,12 @@ def make_plan(recorded: Recorded, name: str, options: Options) -> Plan:
         graph.location,
     )
     donate = options.donate and not recorded.checks and not _calls_back(graph)
-    keys = [recorded.parameters[i].parameter for i in order]
+    storages = [recorded.parameters[i] for i in order]
     places = output_places(options.out_shardings, recorded.structure)
     return Plan(
         backend.FixedProgram(lambda inputs, state: ordered, name, donate, places or ()),
-        tuple(keys[: len(written)]),
-        tuple(keys[len(written) :]),
+        Written(storages[: len(written)]),
+        tuple(storages[len(written) :]),
         recorded.captured,
         None if recorded.structure == backend.LEAF else recorded.structure,
         recorded.checks,
@@ -196,7 +182,7 @@ class Entry:
             if entry is not None:
                 drop(entry)
 
-        parameters = [key.parameter() for _, key in self.arguments.parameters]
+        parameters = [storage.parameter() for _, storage in self.arguments.parameters]
         self._watching = [weakref.ref(parameter, gone) for parameter in parameters if parameter is not None]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:

@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from tracejit.bridge import backend
-from tracejit.commit import set_all
 from tracejit.errors import (
     AttributeTypeError,
     ParameterAliasError,
@@ -22,7 +21,8 @@ from tracejit.errors import (
     SavedFileError,
 )
 from tracejit.ir import TensorType
-from tracejit.parameter import STATE_LOCK, Parameter
+from tracejit.parameter import Parameter
+from tracejit.storage import STATE_LOCK, Written
 from tracejit.tensor import public
 from tracejit.tensor_files import read_tensors, write_tensors
 
@@ -108,7 +108,7 @@ def put(values: Mapping[str, np.ndarray], named: Mapping[str, Parameter], what: 
     chosen = [(parameter, values[name]) for name, parameter in named.items() if name in values]
     with STATE_LOCK:
         arrays = [backend.placed(value, parameter._data) for parameter, value in chosen]
-        set_all([parameter for parameter, _ in chosen], arrays)
+        Written([parameter._storage for parameter, _ in chosen]).put(arrays)
     return unmatched
 
 

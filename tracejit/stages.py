@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +9,9 @@ from tracejit.ambient import AMBIENT, Ambient
 from tracejit.bridge import backend
 from tracejit.errors import DTypeError, TraceError, hide_frames
 from tracejit.ir import Graph, Type
-from tracejit.parameter import Parameter
 from tracejit.plans import Entry, Plan, Recorded, make_plan
 from tracejit.retraces import describe
+from tracejit.storage import Storage
 
 
 class Traced:
@@ -51,7 +50,11 @@ class Traced:
         inputs = [*self._signature, *[value.type for value in captured]]
         written = [graph.state[i].type for i in graph.written]
         read = [value.type for i, value in enumerate(graph.state) if i not in graph.written]
-        places = [[*self._places, *map(backend.place_of, plan.captured)], _places(plan.written), _places(plan.read)]
+        places = [
+            [*self._places, *map(backend.place_of, plan.captured)],
+            _places(plan.written.storages),
+            _places(plan.read),
+        ]
         return Lowered(self, plan, plan.program.lower(inputs, written, read, places=places))
 
     def __str__(self) -> str:
@@ -129,9 +132,8 @@ class Compiled:
         return self.as_text()
 
 
-def _places(references: Sequence[weakref.ref[Parameter]]) -> list[Any]:
-    parameters = [reference() for reference in references]
-    return [None if parameter is None else backend.place_of(parameter._data) for parameter in parameters]
+def _places(storages: Sequence[Storage]) -> list[Any]:
+    return [None if storage.parameter() is None else backend.place_of(storage.array) for storage in storages]
 
 
 def _not_here(name: str, where: str) -> TraceError:

@@ -233,7 +233,7 @@ def _record_grad(
     for parameter in chosen:
         parameter._slot(region.builder)  # one that the function does not use has a gradient of zeros
     slots = list(region.builder.slots.values())
-    by_state = [next(i for i, slot in enumerate(slots) if slot.key is p._key) for p in chosen]
+    by_state = [next(i for i, slot in enumerate(slots) if slot.key is p._storage) for p in chosen]
     values = arguments.values
     gradient_types: list[Type] = [values[place].type for place in places]
     gradient_types += [parameter._type for parameter in chosen]

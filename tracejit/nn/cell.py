@@ -254,7 +254,7 @@ class Cell:
                     yield f"{prefix}.{name}", cell._mark(name, value)
 
     def _mark(self, name: str, value: Any) -> Any:
-        return ("Parameter", value._key) if isinstance(value, Parameter) else self._record.mark(name, value)
+        return ("Parameter", value._storage) if isinstance(value, Parameter) else self._record.mark(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_record", "_parent")}
