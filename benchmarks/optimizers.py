@@ -71,8 +71,8 @@ def time_of(name: str, quick: bool) -> harness.Timings:
     return harness.compare(
         harness.one_by_one(our_step, lambda parameter: parameter.block_until_ready()),
         harness.one_by_one(their_step, jax.block_until_ready),
-        rounds=10 if quick else 40,
-        calls=2,
+        rounds=10 if quick else 60,
+        batch_seconds=0.05,
     )
 
 
@@ -96,7 +96,7 @@ def measure(quick: bool) -> list[harness.Row]:
 
     rows = []
     for name in DENSE:
-        timings = harness.elsewhere(f"benchmarks.optimizers:time_of:{name}", quick, processes=2)
+        timings = harness.elsewhere(f"benchmarks.optimizers:time_of:{name}", quick, processes=3)
         ours, theirs = bytes_of(name)
         rows.append(timings.row(f"{name} on 10M float32: time", bar=1.05))
         label = f"{name} on 10M float32: bytes"

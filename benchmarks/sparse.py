@@ -75,6 +75,11 @@ def growth_of(name: str, quick: bool) -> harness.Timings:
     return _compare(our_side(name, ROWS), our_side(name, FEW_ROWS), quick)
 
 
+def their_growth_of(name: str, quick: bool) -> harness.Timings:
+    """Time the hand-written step likewise: how much of the growth is the machine's."""
+    return _compare(their_side(name, ROWS), their_side(name, FEW_ROWS), quick)
+
+
 def _compare(ours: harness.Side, theirs: harness.Side, quick: bool) -> harness.Timings:
     return harness.compare(ours, theirs, rounds=30 if quick else 150, batch_seconds=0.02)
 
@@ -126,10 +131,12 @@ def measure(quick: bool) -> list[harness.Row]:
         memory = _memory_rows(name)
         time = harness.elsewhere(f"benchmarks.sparse:time_of:{name}", quick, processes=2)
         growth = harness.elsewhere(f"benchmarks.sparse:growth_of:{name}", quick, processes=2)
+        theirs = harness.elsewhere(f"benchmarks.sparse:their_growth_of:{name}", quick, processes=2)
         label = f"{name}, 1,024 indices"
         rows += [
             time.row(f"{label} into 1M × 64: time", bar=TIME),
             growth.row(f"{label}: time at 1M rows by time at 10k rows", bar=SMALL),
+            theirs.row(f"{label}: the same of hand-written JAX"),
             *memory,
         ]
     return rows

@@ -24,15 +24,27 @@ def emit(graph: Graph, inputs: Sequence[Any], state: Sequence[Any]) -> tuple[lis
     env: dict[int, Any] = {id(value): array for value, array in zip(graph.inputs, inputs)}
     env.update({id(value): array for value, array in zip(graph.state, state)})
     scoped = NAMED_SCOPES and graph.location is not None  # the program of one operator serves every line that runs it
+    scopes: dict[Any, Any] = {}
     for operation in graph.operations:
         if scoped and operation.location is not None:
-            with jax.named_scope(f"{operation.name}[{operation.location}]"):
+            with _scope_of(operation, scopes):
                 results = results_of(operation, env, graph)
         else:
             results = results_of(operation, env, graph)
         for value, array in zip(operation.results, results):
             env[id(value)] = array
     return [read_value(value, env) for value in graph.outputs], [read_value(value, env) for value in graph.new_state]
+
+
+def _scope_of(operation: Operation, scopes: dict[Any, Any]) -> Any:
+    """Return the named scope of an operation; a line that is run many times, as in a loop, has it made once."""
+    location = operation.location
+    assert location is not None
+    key = operation.name, location.instruction
+    scope = scopes.get(key)
+    if scope is None:
+        scope = scopes[key] = jax.named_scope(f"{operation.name}[{location}]")
+    return scope
 
 
 def read_value(value: Value, env: dict[int, Any]) -> Any:
