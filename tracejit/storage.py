@@ -113,9 +113,10 @@ class Written:
         if [bank.whole and len(bank.arrays) for bank in banks] == [len(mine)] and _in_order(mine):
             (self._bank,) = banks
         elif all(len(bank.arrays) <= len(mine) for bank in banks if bank.whole):
-            self._bank = Bank(_arrays_of(mine))
+            bank = Bank(_arrays_of(mine))
             for index, storage in enumerate(mine):
-                storage.move(self._bank, index)
+                storage.move(bank, index)
+            self._bank = bank  # at last: wherever an exception comes, each array is where its Storage says
             self._let_go()
 
     def take(self) -> list[Any]:
