@@ -161,7 +161,7 @@ def first_call(quick: bool) -> harness.Timings:
 
         return one
 
-    rounds = 2 if quick else 5
+    rounds = 2 if quick else 8
     pairs += [make("transformer") for _ in range(2 * (rounds + 1))]
     return harness.compare(
         harness.Side(batch(lambda pair: pair.step(*map(Tensor, pair.batch))), Tensor.block_until_ready),
@@ -195,7 +195,7 @@ def measure(quick: bool) -> list[harness.Row]:
     for name, label in LABELS.items():
         timings = harness.elsewhere(f"benchmarks.models:{name}_time", quick, processes=2)
         rows += [timings.row(f"{label}: training step", bar=STEP), _operations_row(name)]
-    timings = harness.elsewhere("benchmarks.models:first_call", quick, processes=1)
+    timings = harness.elsewhere("benchmarks.models:first_call", quick, processes=2)
     return [*rows, timings.row("transformer: first call", bar=FIRST)]
 
 
