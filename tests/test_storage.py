@@ -4,11 +4,14 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tracejit import Parameter, jit, load_parameters, save_parameters
+from tracejit.bridge import backend
+from tracejit.commit import run_stateful
 from tracejit.storage import ParameterGone, Written, gather
 
 
@@ -125,6 +128,40 @@ def test_a_parameter_deleted_while_its_program_runs_lets_go_of_its_array():
         written.take()
     with pytest.raises(ParameterGone, match="no longer exists"):
         gather(written.storages)
+
+
+class DeletesWhileItRuns:
+    """A program in whose first run another thread, as it were, deletes the first Parameter."""
+
+    donates, interruptible = True, False
+
+    def __init__(self, chosen: list[Parameter]):
+        self.chosen, self.calls = chosen, 0
+        self.arranged_at = backend.placements.version
+        self.ready_at: int | None = None
+
+    def compiled(self, inputs: list[Any], written: list[Any], read: list[Any]) -> tuple[list[Any], list[Any]]:
+        self.calls += 1
+        del self.chosen[0]
+        return [], [array + 1 for array in written]
+
+    def has_run(self, inputs: list[Any], written: list[Any]) -> bool:
+        return self.ready_at is not None
+
+    def mark_run(self, inputs: list[Any], written: list[Any]) -> None:
+        self.ready_at = self.arranged_at
+
+
+def test_a_first_run_in_which_a_parameter_is_deleted_counts_and_is_not_repeated():
+    p = parameters(2)
+    written = Written([parameter._storage for parameter in p])
+    program = DeletesWhileItRuns(p)
+    assert run_stateful(program, [], written, []) == []
+    assert program.calls == 1 and values(p) == [2]
+    assert written.storages[0].array is None
+    with pytest.raises(ParameterGone, match="no longer exists"):
+        run_stateful(program, [], written, [])
+    assert program.calls == 1 and values(p) == [2]
 
 
 def test_a_parameter_deleted_before_its_bank_is_made_lets_go_of_its_array():

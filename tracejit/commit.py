@@ -105,10 +105,10 @@ def _first_run(program: Any, raw: Raw, written: Written, scope: Any) -> Any:
         saved = [backend.host_copy(array) for array in raw[1]]
         try:
             outputs = _run(program, raw, written, scope)
-            backend.wait(written.take())
+            backend.wait([storage.array for storage in written.storages])  # None for a Parameter deleted meanwhile
         except BaseException:
             for storage, copy in zip(written.storages, saved, strict=True):
-                if backend.has_failed(storage.array):
+                if storage.array is not None and backend.has_failed(storage.array):
                     storage.array = backend.restore(copy)
             raise
         program.mark_run(raw[0], raw[1])
@@ -148,7 +148,7 @@ def deferred_interrupt() -> Iterator[None]:
 
 
 def _is_lost(storage: Storage) -> bool:
-    return storage.parameter() is not None and backend.is_deleted(storage.array)
+    return storage.array is not None and backend.is_deleted(storage.array)
 
 
 def _name(storage: Storage) -> str:
