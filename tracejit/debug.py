@@ -147,7 +147,7 @@ def find_nan(function: Callable[..., Any], *, inf: bool = False) -> Callable[...
 def _find(function: Callable[..., Any], args: Any, kwargs: Any, inf: bool) -> Finding | None:
     examined = examine(function, args, kwargs)
     graph = examined.promoted
-    state = [key.parameter().copy()._data for key in examined.parameters]  # type: ignore[union-attr]
+    state = examined.state()
     inputs = [*examined.leaves, *examined.captured]
     for value, array in zip([*graph.inputs, *graph.state], [*inputs, *state]):
         kind = _kind(array, inf)

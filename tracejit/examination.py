@@ -70,15 +70,18 @@ class Examination(NamedTuple):
         data = [*self.leaves, *self.captured]
         return not any(isinstance(x, Abstract) or backend.is_tracer(x) for x in data)
 
+    def state(self) -> list[Any]:
+        """Return copies of the Parameters' arrays, in the order of the Graph's state."""
+        return [storage.parameter().snapshot() for storage in self.parameters]  # type: ignore[union-attr]
+
     def values(self) -> dict[int, np.ndarray]:
         """Compute the function once, operator by operator; returns the value of each result as written, by its id."""
         assert self.graph is not None and self.promotion is not None
         promoted, replaced = self.promotion.graph, self.promotion.replaced
         results = [value for operation in self.graph.operations for value in operation.results]
         outputs = [replaced.get(id(value), value) for value in results]
-        state = [key.parameter().copy()._data for key in self.parameters]  # type: ignore[union-attr]
         whole = Graph(promoted.name, promoted.inputs, promoted.state, promoted.operations, outputs)
-        arrays = backend.evaluate(whole, [*self.leaves, *self.captured], state)
+        arrays = backend.evaluate(whole, [*self.leaves, *self.captured], self.state())
         return {id(value): array for value, array in zip(results, arrays)}
 
 
@@ -108,9 +111,9 @@ def examine(
         if not keep_failure:
             raise
         failure = Failure(error, _location_of(error))
-    keys = [slot.key for slot in builder.slots.values()]
+    storages = [slot.key for slot in builder.slots.values()]
     written = graph.operations if graph is not None else builder.operations
-    return Examination(owner.name, chosen, written, graph, promotion, failure, leaves, builder.captured, keys)
+    return Examination(owner.name, chosen, written, graph, promotion, failure, leaves, builder.captured, storages)
 
 
 def module_text(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ def call_functional(entry: Entry, leaves: Sequence[Any], params: Mapping[Any, An
             rule="check_indices=True looks at the indices before anything is kept, and a pure function keeps nothing",
             fix="make it with check_indices=None or False",
         )
-    parameters = [_alive(key.parameter(), name) for key in recorded.parameters]
+    parameters = [_alive(storage.parameter(), name) for storage in recorded.parameters]
     _check_names(name, parameters, params, recorded.simplified)
     state = [_given(name, p, params[p.name]) if p.name in params else p.snapshot() for p in parameters]
     if backend.under_transformation():

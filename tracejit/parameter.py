@@ -63,8 +63,7 @@ class Parameter(Tensor):
 
     @property
     def _data(self) -> Any:
-        bank, index = self._storage.place
-        return bank.arrays[index]
+        return self._storage.array
 
     @_data.setter
     def _data(self, array: Any) -> None:

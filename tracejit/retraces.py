@@ -138,8 +138,8 @@ def describe(entry: Any, signature: Any) -> TraceKey:
     """Return the key of a trace: types by argument name, static values, Parameters, policy, checks."""
     arguments = entry.arguments
     aspects = {f"argument {name}": Aspect(str(type_)) for name, type_ in zip(arguments.names, signature)}
-    for name, key in arguments.parameters:
-        aspects[f"argument {name}"] = Aspect(_spelled(key.parameter()), id(key))
+    for name, storage in arguments.parameters:
+        aspects[f"argument {name}"] = Aspect(_spelled(storage.parameter()), id(storage))
     for slot in arguments.slots:
         if isinstance(slot, Static):
             aspects[f"argument {slot.name}"] = Aspect(f"{slot.value!r} ({type(slot.value).__name__})")

@@ -108,13 +108,13 @@ class Written:
 
     def unite(self) -> None:
         """Bring the storages together in one Bank, under STATE_LOCK, unless that would break up a larger one."""
-        mine = self.storages
-        banks = {bank for bank, _ in map(_PLACE, mine)}
-        if [bank.whole and len(bank.arrays) for bank in banks] == [len(mine)] and _in_order(mine):
-            (self._bank,) = banks
-        elif all(len(bank.arrays) <= len(mine) for bank in banks if bank.whole):
-            bank = Bank(_arrays_of(mine))
-            for index, storage in enumerate(mine):
+        places = list(map(_PLACE, self.storages))
+        bank = places[0][0]
+        if bank.whole and places == [(bank, index) for index in range(len(bank.arrays))]:
+            self._bank = bank  # another program of the same Parameters has made it
+        elif all(len(bank.arrays) <= len(places) for bank, _ in places if bank.whole):
+            bank = Bank(_arrays_of(self.storages))
+            for index, storage in enumerate(self.storages):
                 storage.move(bank, index)
             self._bank = bank  # at last: wherever an exception comes, each array is where its Storage says
             self._let_go()
@@ -145,7 +145,3 @@ class Written:
         for storage in self.storages:
             if storage.parameter() is None:
                 storage.let_go()
-
-
-def _in_order(storages: Sequence[Storage]) -> bool:
-    return all(index == place for place, (_, index) in enumerate(map(_PLACE, storages)))
